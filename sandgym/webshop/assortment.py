@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from sandgym.webshop.vocabulary import BRANDS, FAMILIES, KINDS, MODIFIERS, OPTIONS, PACKS, Kind
 
 GENERATOR_VERSION = 1
+LINE = 3  # products of a kind in a row that share most attributes: a shopper has to compare them
 DEFAULT_PRICE = 100.0  # of a product without pricing, as WebShop has it
 OPENINGS = ("Find me", "Find me", "Find me", "Find me", "I am looking for", "I need", "Show me", "I want")
 
@@ -47,6 +48,11 @@ class Draw:
         """``k`` different items (all, if there are fewer) in random order."""
         rest = list(items)
         return [rest.pop(self.below(len(rest))) for _ in range(min(k, len(rest)))]
+
+    def popular(self, items: Sequence[T], k: int) -> list[T]:
+        """Like ``sample``, but the first items are drawn more often than the last."""
+        rest = list(items)
+        return [rest.pop(int(self.random() ** 2 * len(rest))) for _ in range(min(k, len(rest)))]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +111,7 @@ def _options(draw: Draw, kind: Kind) -> dict[str, list[str]]:
     options = {}
     for group in sorted(groups, key=kind.options.index):
         values = OPTIONS[group]
-        chosen = draw.sample(values, 2 + draw.below(5))
+        chosen = draw.popular(values, 3 + draw.below(4))
         ordered = sorted(chosen, key=values.index) if group.startswith("size") else chosen
         options[group.partition("@")[0]] = ordered
     return options
@@ -134,7 +140,7 @@ def _texts(draw: Draw, phrase: str, attributes: dict[str, list[str]], named: lis
     said, unsaid = list(named), [a for group in attributes.values() for a in group if a not in named]
     extra = draw.sample(unsaid, 1 + draw.below(2))
     said += extra
-    description = f"{_titled(phrase)}: {', '.join([named[0], *extra])}."
+    description = f"{_titled(phrase)}: {', '.join(extra)}."
     bullets = []
     for attribute in draw.sample([a for a in unsaid if a not in said], len(unsaid)) + named[1:]:
         if attribute in attributes["adjectives"]:
@@ -161,16 +167,28 @@ def _instruction(draw: Draw, query: str, attributes: dict[str, list[str]], named
     return text, [a for group in parts.values() for a in group]
 
 
+def _attributes(draw: Draw, kind: Kind, line: int, seed: int) -> dict[str, list[str]]:
+    """Two adjectives, one or two features and uses; mostly those that the product's line is about."""
+    family = FAMILIES[kind.family]
+    common = Draw("line", GENERATOR_VERSION, seed, kind.query, line)
+    return {
+        "adjectives": _vary(draw, common.sample(family.adjectives, 3), family.adjectives, 2),
+        "features": _vary(draw, common.sample(family.features, 2), family.features, 1 + draw.below(2)),
+        "uses": _vary(draw, common.sample(family.uses, 2), family.uses, 1 + draw.below(2)),
+    }
+
+
+def _vary(draw: Draw, common: list[str], pool: Sequence[str], k: int) -> list[str]:
+    """``k`` of the common attributes, each replaced by another of the pool with probability 1/4."""
+    others = draw.sample([attribute for attribute in pool if attribute not in common], k)
+    return [others.pop() if draw.chance(0.25) else attribute for attribute in draw.sample(common, k)]
+
+
 def make_product(index: int, kind: Kind, seed: int = 0) -> Product:
     """Product ``index`` of a catalogue."""
     draw = Draw("webshop", GENERATOR_VERSION, seed, index)
-    family = FAMILIES[kind.family]
     brand, phrase = draw.pick(BRANDS[kind.category]), draw.pick(kind.phrases)
-    attributes = {
-        "adjectives": draw.sample(family.adjectives, 2),
-        "features": draw.sample(family.features, 1 + draw.below(2)),
-        "uses": draw.sample(family.uses, 1 + draw.below(2)),
-    }
+    attributes = _attributes(draw, kind, index // (LINE * len(KINDS)), seed)
     title, named = _title(draw, brand.lower(), phrase, attributes)
     description, bullets = _texts(draw, phrase, attributes, named)
     instruction, wanted = _instruction(draw, kind.query, attributes, named)

@@ -24,7 +24,7 @@ from sandgym.core import SandboxError
 from sandgym.webshop.assortment import GENERATOR_VERSION, OPENINGS, Draw, Product, iter_products
 
 BUNDLED_PRODUCTS = 1200
-BUNDLED_SHA256 = "4bddaf9472715c45fd4f3af162d49432f54d702fbda36c4fdb3388d7899e147c"
+BUNDLED_SHA256 = "11257d4d4396a386ba7d526abd75f4dc43437af5469a9d8c1bb44155a1976fa4"
 
 TEST_GOALS = 200
 DEV_GOALS = 100
