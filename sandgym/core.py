@@ -48,6 +48,7 @@ class Snapshot:
     world: str
     state: Any
     last: tuple[Any, dict[str, Any]]
+    _digest: str | None
 
     def __init__(self, world: str, state: Any, last: tuple[Any, dict[str, Any]]) -> None:
         set_ = object.__setattr__
@@ -67,8 +68,8 @@ class Snapshot:
         """SHA-256 of world and state, in hexadecimal; computed on first use."""
         if self._digest is None:
             object.__setattr__(self, "_digest", digest_of(self.world, self.state))
-        digest: str = self._digest
-        return digest
+        assert self._digest is not None
+        return self._digest
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Snapshot) and self.digest == other.digest

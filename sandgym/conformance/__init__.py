@@ -1,0 +1,1 @@
+"""How ``sandgym.checker`` finds out whether an environment keeps the contract."""
