@@ -72,6 +72,7 @@ class InMemoryEnv(SnapshottableEnv[str, str], abc.ABC):
     observation_space: spaces.Space[str] = UnicodeText()
     action_space: spaces.Space[str] = UnicodeText()
     reset_options: frozenset[str] = frozenset({"task"})
+    continues_after_end: bool = False  # True where a benchmark's defect of playing on is wanted
 
     def __init__(self, world: str, max_steps: int, render_mode: str | None = None) -> None:
         if max_steps < 1:
@@ -143,7 +144,7 @@ class InMemoryEnv(SnapshottableEnv[str, str], abc.ABC):
             gymnasium.error.ResetNeeded: before the first reset and after the end.
         """
         episode = self._episode
-        if episode is None or episode.over:
+        if episode is None or (episode.over and not self.continues_after_end):
             raise gymnasium.error.ResetNeeded(
                 "the episode is over; call reset()" if episode else "call reset() before step()"
             )
@@ -185,6 +186,11 @@ class InMemoryEnv(SnapshottableEnv[str, str], abc.ABC):
         if self._episode is None:
             raise gymnasium.error.ResetNeeded("call reset() before fork()")
         return [self._copy() for _ in range(k)]
+
+    def _present(self) -> Episode:
+        if self._episode is None:
+            raise gymnasium.error.ResetNeeded("call reset() first")
+        return self._episode
 
     def _copy(self) -> Self:
         clone = object.__new__(type(self))

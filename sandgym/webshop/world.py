@@ -1,0 +1,197 @@
+"""Worlds: what never changes while an environment lives, loaded once in each process.
+
+Invariant: ``World.key`` is a hash of the content that shapes an episode (products,
+prices, nouns, goals, splits), whatever files it came from, so that equal keys mean
+equal worlds on every machine.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sandgym.core import SandboxError
+from sandgym.webshop import goals as goal_lists
+from sandgym.webshop.goals import Goal
+from sandgym.webshop.products import (
+    Catalogue,
+    MemoryCatalogue,
+    Product,
+    document_text,
+    draw_price,
+    find_json,
+    iter_json_array,
+    iter_products,
+    read_json,
+)
+from sandgym.webshop.search import SearchIndex
+from sandgym.webshop.store import StoredCatalogue, is_store, open_store
+
+GOAL_KINDS = ("synthetic", "human")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class World:
+    """Everything immutable, shared by all environments of a process.
+
+    Attributes:
+        data: ``"bundled"``, ``"official"`` or the folder that was named.
+        key: content hash (hexadecimal).
+        catalogue: the products and their prices.
+        index: full-text search; document numbers are positions in the catalogue.
+        goals: all goals, in the order that fixes their indices.
+        splits: name of a split to its range of goal indices; ``"all"`` included.
+    """
+
+    data: str
+    key: str
+    catalogue: Catalogue
+    index: SearchIndex
+    goals: Sequence[Goal]
+    splits: Mapping[str, range]
+
+    def cumulative_weights(self, split: str) -> NDArray[np.float64]:
+        """Running sums of the goal weights of a split."""
+        return np.cumsum([self.goals[index].weight for index in self.splits[split]])
+
+
+def load_world(data: str | Path = "bundled", goals: str = "synthetic", price_seed: int = 0) -> World:
+    """The world of a data set; the same object for the same arguments.
+
+    Args:
+        data: ``"bundled"``, ``"official"``, or a folder of files in the official format
+            (``items_shuffle*``, ``items_ins_v2*``, for human goals ``items_human_ins*``,
+            and ``nouns``; ``prices``, ``goals`` and ``splits`` where they are fixed; each
+            ``.json`` or ``.json.xz``), or a folder that ``sandgym data build`` wrote.
+        goals: ``"synthetic"`` or ``"human"``.
+        price_seed: seeds the prices (within a product's range) and price limits that are
+            not on file, drawn in the original's order. A built catalogue has its seed
+            from ``sandgym data build``.
+
+    Raises:
+        ValueError: an unknown kind of goals.
+        SandboxError: files are missing or damaged; the message says what to run.
+    """
+    if goals not in GOAL_KINDS:
+        raise ValueError(f"unknown goals {goals!r}; known: {', '.join(GOAL_KINDS)}")
+    return _load(str(data), goals, price_seed)
+
+
+@lru_cache(maxsize=8)
+def _load(data: str, kind: str, price_seed: int) -> World:
+    folder = _folder(data)
+    if is_store(folder):
+        return _load_store(open_store(folder), data, kind)
+    if find_json(folder, "items_shuffle*") is None:
+        raise SandboxError(
+            f"there is no WebShop data in {folder} (no items_shuffle*.json); "
+            "fetch it with `sandgym data download webshop`, or use data='bundled'"
+        )
+    return _load_raw(folder, data, kind, price_seed)
+
+
+def _folder(data: str) -> Path:
+    if data == "bundled":
+        from sandgym.webshop.generate import ensure_bundled
+
+        return ensure_bundled()
+    if data == "official":
+        from sandgym.data import official
+
+        return official("webshop")
+    return Path(data).expanduser()
+
+
+def _load_raw(folder: Path, data: str, kind: str, price_seed: int) -> World:
+    rng = random.Random(price_seed)
+    products = _read_products(folder)
+    catalogue = MemoryCatalogue(products, _prices(products, read_json(folder, "prices"), rng))
+    goals, splits = _goals(folder, catalogue, range(len(catalogue)), kind, rng)
+    index = SearchIndex.build((product.asin, document_text(product)) for product in products)
+    return World(data, _content_key(catalogue, goals, splits), catalogue, index, goals, splits)
+
+
+def _load_store(catalogue: StoredCatalogue, data: str, kind: str) -> World:
+    """The world of a built catalogue; reads no product that has no goal."""
+    rng = random.Random()
+    rng.setstate(catalogue.draw_state)
+    positions = catalogue.instructed if kind == "synthetic" else catalogue.human
+    goals, splits = _goals(catalogue.folder, catalogue, map(int, positions), kind, rng)
+    return World(data, f"{catalogue.key}-{kind}", catalogue, catalogue.search_index, goals, splits)
+
+
+def _read_products(folder: Path) -> list[Product]:
+    items = find_json(folder, "items_shuffle*")
+    ins = read_json(folder, "items_ins_v2*")
+    nouns = read_json(folder, "nouns")
+    assert items is not None
+    if ins is None:
+        raise SandboxError(f"items_ins_v2*.json is missing in {folder}; run `sandgym data download webshop`")
+    return list(iter_products(iter_json_array(items), ins, nouns or {}))
+
+
+def _prices(products: Sequence[Product], stored: Mapping[str, float] | None, rng: random.Random) -> list[float]:
+    """Stored prices, else drawn ones; both use up the generator alike, so that later draws agree."""
+    drawn = [draw_price(product, rng) for product in products]
+    if stored is None:
+        return drawn
+    missing = [product.asin for product in products if product.asin not in stored]
+    if missing:
+        raise SandboxError(
+            f"prices.json lacks {len(missing)} products, the first {missing[0]!r}; complete or remove it"
+        )
+    return [float(stored[product.asin]) for product in products]
+
+
+def _goals(
+    folder: Path, catalogue: Catalogue, positions: Iterable[int], kind: str, rng: random.Random
+) -> tuple[list[Goal], dict[str, range]]:
+    """Goals of a kind and their splits; ``goals.json`` and ``splits.json`` hold for the kind that they store.
+
+    ``positions`` are those of the products that may have goals of this kind, in order.
+    """
+    splits = read_json(folder, "splits")
+    rows = read_json(folder, "goals")
+    if rows is not None:
+        stored = goal_lists.stored_goals(rows)
+        if {goal.kind for goal in stored} == {kind}:
+            _check_products(stored, catalogue, folder)
+            return stored, goal_lists.split_ranges(len(stored), splits)
+        splits = None
+    priced = ((catalogue[position], catalogue.price(position)) for position in positions)
+    if kind == "synthetic":
+        drawn = goal_lists.synthetic_goals(priced, rng)
+    else:
+        drawn = goal_lists.human_goals(priced, _instructions(folder), rng)
+    return drawn, goal_lists.split_ranges(len(drawn), splits)
+
+
+def _check_products(goals: Sequence[Goal], catalogue: Catalogue, folder: Path) -> None:
+    for goal in goals:
+        if catalogue.index(goal.asin) is None:
+            raise SandboxError(f"goals.json names product {goal.asin!r}, which is not in {folder}")
+
+
+def _instructions(folder: Path) -> Any:
+    instructions = read_json(folder, "items_human_ins*")
+    if instructions is None:
+        raise SandboxError(f"human goals need items_human_ins.json in {folder}; run `sandgym data download webshop`")
+    return instructions
+
+
+def _content_key(catalogue: Catalogue, goals: Sequence[Goal], splits: Mapping[str, range]) -> str:
+    digest = hashlib.sha256()
+    for position in range(len(catalogue)):
+        digest.update(repr((catalogue[position], catalogue.price(position))).encode("utf-8", "surrogatepass"))
+    for goal in goals:
+        digest.update(repr(goal).encode("utf-8", "surrogatepass"))
+    digest.update(repr(sorted(splits.items(), key=lambda item: item[0])).encode())
+    return digest.hexdigest()
