@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import itertools
 import json
 import os
@@ -91,7 +92,7 @@ def _write(source: Path, folder: Path, seed: int, progress: Progress) -> None:
     for stem in _KEPT:
         if path := find_json(source, stem):
             shutil.copyfile(path, folder / path.name)
-    write_manifest(folder, len(index))
+    write_manifest(folder, len(index), writer.digest.hexdigest(), seed)
 
 
 @dataclasses.dataclass
@@ -106,6 +107,7 @@ class _Writer:
     price_column: array[float] = dataclasses.field(default_factory=lambda: array("d"))
     instructed: array[int] = dataclasses.field(default_factory=lambda: array("i"))
     human: array[int] = dataclasses.field(default_factory=lambda: array("i"))
+    digest: Any = dataclasses.field(default_factory=hashlib.sha256)
 
     def write_all(
         self, products: Iterator[Product], write: Callable[[bytes], int], progress: Progress
@@ -115,7 +117,8 @@ class _Writer:
             record = encode_product(product)
             write(record)
             self.starts.append(self.starts[-1] + len(record))
-            self.price_column.append(self._price(product))
+            self.price_column.append(price := self._price(product))
+            self.digest.update(repr((product, price)).encode("utf-8", "surrogatepass"))
             if product.instruction is not None:
                 self.instructed.append(position)
             if product.asin in self.human_asins:
@@ -127,8 +130,10 @@ class _Writer:
             progress(len(self.price_column))
 
     def _price(self, product: Product) -> float:
+        """The price on file, else a drawn one; both use up the generator alike."""
+        drawn = draw_price(product, self.rng)
         if self.prices is None:
-            return draw_price(product, self.rng)
+            return drawn
         try:
             return float(self.prices[product.asin])
         except KeyError:

@@ -55,7 +55,8 @@ class StoredCatalogue:
     Attributes:
         folder: where it is; ``goals.json``, ``splits.json`` and ``items_human_ins*.json``
             of the source lie there too, where the source has them.
-        key: SHA-256 of products, prices and whatever the goals are made from.
+        key: SHA-256 of ``repr((product, price))`` of all products, joined.
+        price_seed: the seed that prices within a range were drawn with.
         search_index: over all products; its document numbers are positions.
         instructed: positions of products with an instruction for synthetic goals.
         human: positions of products with instructions written by people.
@@ -67,6 +68,7 @@ class StoredCatalogue:
         self.folder = Path(folder)
         manifest = check_store(self.folder)
         self.key: str = manifest["key"]
+        self.price_seed: int = manifest["price_seed"]
         self.search_index = SearchIndex.open(self.folder / INDEX)
         self._starts, self._prices, self._asins, self._positions, self.instructed, self.human = (
             np.load(self.folder / f"{name}.npy", mmap_mode="r").view(np.ndarray) for name in ARRAYS
@@ -134,15 +136,15 @@ def is_store(folder: str | Path) -> bool:
     return (Path(folder) / MANIFEST).is_file()
 
 
-def write_manifest(folder: Path, products: int) -> None:
+def write_manifest(folder: Path, products: int, key: str, price_seed: int) -> None:
     """Describe all files of a finished store: what makes it one."""
     files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
     hashes = {name: {"size": path.stat().st_size, "sha256": _sha256(path)} for name, path in files.items()}
-    content = [[name, entry["sha256"]] for name, entry in hashes.items() if not name.startswith(f"{INDEX}/")]
     manifest = {
         "format": FORMAT,
         "products": products,
-        "key": hashlib.sha256(json.dumps(content).encode()).hexdigest(),
+        "key": key,
+        "price_seed": price_seed,
         "files": hashes,
     }
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
