@@ -134,6 +134,15 @@ class UnseededGenerator(LadderEnv):
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         return super().reset()
 
+    def slips(self) -> bool:
+        self.draw = int(self.np_random.integers(2**60))  # wide, so that two runs are never equal by chance
+        return False
+
+    def look(self) -> Any:
+        observation, info = super().look()
+        self.last = f"{observation} {getattr(self, 'draw', 0)}", info
+        return self.last[0], info.copy()
+
 
 class DependsOnSetOrder(LadderEnv):
     def look(self) -> Any:
