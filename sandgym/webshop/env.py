@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from sandgym.core import reject_unknown
+from sandgym.core import Expert, reject_unknown
 from sandgym.memory import InMemoryEnv, Outcome
 from sandgym.webshop import pages, templates
 from sandgym.webshop.goals import Goal
-from sandgym.webshop.navigation import Open, State, move
+from sandgym.webshop.navigation import Open, State, move, url
 from sandgym.webshop.products import Catalogue
-from sandgym.webshop.site import site_of
+from sandgym.webshop.site import Site, site_of
 from sandgym.webshop.world import load_world
 
 OBSERVATION_MODES = ("text", "text_rich", "html", "url")
@@ -162,9 +162,19 @@ class WebShopEnv(InMemoryEnv):
         return self._world.goals
 
     @property
+    def goal_index(self) -> int:
+        """Index of the present episode's goal in ``goals``."""
+        return self._indices[self._present().task]
+
+    @property
     def goal(self) -> Goal:
         """The goal of the present episode."""
-        return self._world.goals[self._indices[self._present().task]]
+        return self._world.goals[self.goal_index]
+
+    @property
+    def site(self) -> Site:
+        """Searches, pages and rewards, as functions of a state."""
+        return self._site
 
     @property
     def state(self) -> State:
@@ -183,6 +193,12 @@ class WebShopEnv(InMemoryEnv):
             return self._task_ids.index(task_id)
         except ValueError:
             raise KeyError(task_id) from None
+
+    def expert(self, *, noise: float = 0.0, seed: int = 0) -> Expert:
+        """See ``SnapshottableEnv.expert``."""
+        from sandgym.webshop.expert import WebShopExpert
+
+        return WebShopExpert(self, noise, seed)
 
     def _draw_task(self, rng: np.random.Generator) -> int:
         if self._weights is None:
@@ -259,7 +275,7 @@ class WebShopEnv(InMemoryEnv):
         return pages.SEPARATOR.join(reversed(parts))
 
     def _url(self, task: int, state: State) -> str:
-        return pages.url(state, f"{self._prefix}{self._indices[task]}", self._site.asin(state))
+        return url(state, f"{self._prefix}{self._indices[task]}", self._site.asin(state))
 
 
 _START = State()

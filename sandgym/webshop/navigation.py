@@ -6,10 +6,12 @@ Invariant: ``move`` is a pure function of a state, its page and the action; it r
 
 from __future__ import annotations
 
+import json
 from typing import NamedTuple
 
 from sandgym.webshop.pages import BACK, BUY, NEXT, PREVIOUS, SEARCH, SUB_PAGES, Page, parse_action
 
+BASE_URL = "http://127.0.0.1:3000"
 _URL_NAMES = ("search_results", "item_page", "item_sub_page", "done")
 _PAGE_NAMES = {"index": "", "results": "search_results", "item": "item_page", "done": "done"}
 
@@ -99,3 +101,18 @@ def _results(state: State, query: str, number: int) -> State:
 def _name_in(address: str) -> str:
     """The original's guess: the first page name that occurs anywhere in the address."""
     return next((name for name in _URL_NAMES if name in address), "")
+
+
+def url(state: State, session: str, asin: str) -> str:
+    """Address of a state's page, unquoted as the original writes it."""
+    words = state.query.replace(" ", "+")
+    options = dict(state.options)
+    if state.page == "index":
+        return f"{BASE_URL}/{session}"
+    if state.page == "results":
+        return f"{BASE_URL}/search_results/{session}/{words}/{state.number}"
+    if state.page == "item":
+        return f"{BASE_URL}/item_page/{session}/{asin}/{words}/{state.number}/{json.dumps(options)}"
+    if state.page == "done":
+        return f"{BASE_URL}/done/{session}/{asin}/{options}"
+    return f"{BASE_URL}/item_sub_page/{session}/{asin}/{words}/{state.number}/{SUB_PAGES[state.page]}/{options}"

@@ -10,12 +10,11 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from sandgym.webshop.products import Product
 
 SEPARATOR = " [SEP] "
-BASE_URL = "http://127.0.0.1:3000"
 PAGE_SIZE = 10
 BACK, PREVIOUS, NEXT, BUY, SEARCH = "back to search", "< prev", "next >", "buy now", "search"
 SUB_PAGES = {"description": "Description", "features": "Features", "reviews": "Reviews", "attributes": "Attributes"}
@@ -207,18 +206,3 @@ def _visible(nodes: Iterable[Node]) -> Iterator[Node]:
             yield node
         elif "\n" not in node.text:
             yield node._replace(text=" ")
-
-
-def url(state: Any, session: str, asin: str) -> str:
-    """Address of a state's page, unquoted as the original writes it."""
-    words = state.query.replace(" ", "+")
-    options = dict(state.options)
-    if state.page == "index":
-        return f"{BASE_URL}/{session}"
-    if state.page == "results":
-        return f"{BASE_URL}/search_results/{session}/{words}/{state.number}"
-    if state.page == "item":
-        return f"{BASE_URL}/item_page/{session}/{asin}/{words}/{state.number}/{json.dumps(options)}"
-    if state.page == "done":
-        return f"{BASE_URL}/done/{session}/{asin}/{options}"
-    return f"{BASE_URL}/item_sub_page/{session}/{asin}/{words}/{state.number}/{SUB_PAGES[state.page]}/{options}"

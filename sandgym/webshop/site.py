@@ -17,6 +17,8 @@ from sandgym.webshop.pages import PAGE_SIZE, Page
 from sandgym.webshop.reward import GoalFeatures, ProductFeatures, goal_features, product_features, purchase_reward
 from sandgym.webshop.world import World
 
+_CACHED_QUERY = 1000  # characters; longer ones are not kept
+
 
 class Site:
     """What the environments of one world share.
@@ -30,21 +32,30 @@ class Site:
     def __init__(self, world: World, show_attributes: bool, compat: bool) -> None:
         self.world = world
         self._show_attributes = show_attributes
+        self._compat = compat
         self._keywords = KeywordSearch(world.catalogue, compat)
         self._index = pages.index_page()
-        self.results = lru_cache(maxsize=4096)(self._results)
+        self._cached_results = lru_cache(maxsize=4096)(self._results)
         self._results_page = lru_cache(maxsize=1024)(self._build_results_page)
         self._item_page = lru_cache(maxsize=1024)(self._build_item_page)
         self._sub_page = lru_cache(maxsize=256)(self._build_sub_page)
         self._product_features = lru_cache(maxsize=1024)(self._build_product_features)
         self._goal_features = lru_cache(maxsize=4096)(self._build_goal_features)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (site_of, (self.world, self._show_attributes, self._compat))
+
+    def results(self, query: str, draw: tuple[int, ...] = ()) -> Sequence[int] | None:
+        """Positions of the products that a search finds, best first; ``None`` where the original crashes."""
+        return (self._cached_results if len(query) <= _CACHED_QUERY else self._results)(query, draw)
+
     def page(self, state: State) -> Page:
         """The page of a state."""
         if state.page == "index":
             return self._index
         if state.page == "results":
-            return self._results_page(state.query, state.number, state.draw)
+            build = self._results_page if len(state.query) <= _CACHED_QUERY else self._build_results_page
+            return build(state.query, state.number, state.draw)
         if state.page == "item":
             return self._item_page(state.product)
         if state.page == "done":

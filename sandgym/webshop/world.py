@@ -1,8 +1,7 @@
 """Worlds: what never changes while an environment lives, loaded once in each process.
 
 Invariant: ``World.key`` is a hash of the content that shapes an episode (products,
-prices, nouns, goals, splits), whatever files it came from, so that equal keys mean
-equal worlds on every machine.
+prices, nouns, goals, splits), so that equal keys mean equal worlds on every machine.
 """
 
 from __future__ import annotations
@@ -49,6 +48,7 @@ class World:
         index: full-text search; document numbers are positions in the catalogue.
         goals: all goals, in the order that fixes their indices.
         splits: name of a split to its range of goal indices; ``"all"`` included.
+        source: the arguments of ``load_world``, by which a copy in another process is loaded.
     """
 
     data: str
@@ -57,6 +57,10 @@ class World:
     index: SearchIndex
     goals: Sequence[Goal]
     splits: Mapping[str, range]
+    source: tuple[str, str, int]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (load_world, self.source)
 
     def cumulative_weights(self, split: str) -> NDArray[np.float64]:
         """Running sums of the goal weights of a split."""
@@ -89,7 +93,7 @@ def load_world(data: str | Path = "bundled", goals: str = "synthetic", price_see
 def _load(data: str, kind: str, price_seed: int) -> World:
     folder = _folder(data)
     if is_store(folder):
-        return _load_store(open_store(folder), data, kind)
+        return _load_store(open_store(folder), data, kind, price_seed)
     if find_json(folder, "items_shuffle*") is None:
         raise SandboxError(
             f"there is no WebShop data in {folder} (no items_shuffle*.json); "
@@ -116,16 +120,18 @@ def _load_raw(folder: Path, data: str, kind: str, price_seed: int) -> World:
     catalogue = MemoryCatalogue(products, _prices(products, read_json(folder, "prices"), rng))
     goals, splits = _goals(folder, catalogue, range(len(catalogue)), kind, rng)
     index = SearchIndex.build((product.asin, document_text(product)) for product in products)
-    return World(data, _content_key(catalogue, goals, splits), catalogue, index, goals, splits)
+    key = _content_key(catalogue, goals, splits)
+    return World(data, key, catalogue, index, goals, splits, (data, kind, price_seed))
 
 
-def _load_store(catalogue: StoredCatalogue, data: str, kind: str) -> World:
+def _load_store(catalogue: StoredCatalogue, data: str, kind: str, price_seed: int) -> World:
     """The world of a built catalogue; reads no product that has no goal."""
     rng = random.Random()
     rng.setstate(catalogue.draw_state)
     positions = catalogue.instructed if kind == "synthetic" else catalogue.human
     goals, splits = _goals(catalogue.folder, catalogue, map(int, positions), kind, rng)
-    return World(data, f"{catalogue.key}-{kind}", catalogue, catalogue.search_index, goals, splits)
+    key = f"{catalogue.key}-{kind}"
+    return World(data, key, catalogue, catalogue.search_index, goals, splits, (data, kind, price_seed))
 
 
 def _read_products(folder: Path) -> list[Product]:
@@ -162,6 +168,8 @@ def _goals(
     rows = read_json(folder, "goals")
     if rows is not None:
         stored = goal_lists.stored_goals(rows)
+        if not stored:
+            raise SandboxError(f"goals.json in {folder} holds no goal; remove it to have goals drawn")
         if {goal.kind for goal in stored} == {kind}:
             _check_products(stored, catalogue, folder)
             return stored, goal_lists.split_ranges(len(stored), splits)
@@ -175,9 +183,9 @@ def _goals(
 
 
 def _check_products(goals: Sequence[Goal], catalogue: Catalogue, folder: Path) -> None:
-    for goal in goals:
-        if catalogue.index(goal.asin) is None:
-            raise SandboxError(f"goals.json names product {goal.asin!r}, which is not in {folder}")
+    for asin in dict.fromkeys(goal.asin for goal in goals):
+        if catalogue.index(asin) is None:
+            raise SandboxError(f"goals.json names product {asin!r}, which is not in {folder}")
 
 
 def _instructions(folder: Path) -> Any:
