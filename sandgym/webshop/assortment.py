@@ -1,17 +1,16 @@
 """Products of the bundled WebShop catalogue: plausible, and a function of a seed and an index.
 
 Invariant: product ``i`` is a function of (generator version, seed, ``i``), the same on every
-machine and Python version. Only ``random.Random.random`` is used, whose sequence Python
-guarantees.
+machine and Python version.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import random
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
+from sandgym.webshop.draws import Draw
 from sandgym.webshop.vocabulary import BRANDS, FAMILIES, KINDS, MODIFIERS, OPTIONS, PACKS, Kind
 
 GENERATOR_VERSION = 1
@@ -20,39 +19,8 @@ DEFAULT_PRICE = 100.0  # of a product without pricing, as WebShop has it
 OPENINGS = ("Find me", "Find me", "Find me", "Find me", "I am looking for", "I need", "Show me", "I want")
 
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_ASIN_SPACE = 36**8
-_ASIN_STEP = 1_664_525_000_437  # coprime to 36**8, so that steps permute the space
-
-T = TypeVar("T")
-
-
-class Draw:
-    """Draws from one named random stream."""
-
-    def __init__(self, *name: object) -> None:
-        self.random = random.Random(":".join(map(str, name))).random
-
-    def below(self, n: int) -> int:
-        """An integer in [0, n)."""
-        return int(self.random() * n)
-
-    def chance(self, p: float) -> bool:
-        """True with probability ``p``."""
-        return self.random() < p
-
-    def pick(self, items: Sequence[T]) -> T:
-        """One item."""
-        return items[self.below(len(items))]
-
-    def sample(self, items: Sequence[T], k: int) -> list[T]:
-        """``k`` different items (all, if there are fewer) in random order."""
-        rest = list(items)
-        return [rest.pop(self.below(len(rest))) for _ in range(min(k, len(rest)))]
-
-    def popular(self, items: Sequence[T], k: int) -> list[T]:
-        """Like ``sample``, but the first items are drawn more often than the last."""
-        rest = list(items)
-        return [rest.pop(int(self.random() ** 2 * len(rest))) for _ in range(min(k, len(rest)))]
+_ASIN_SPACE = 10 * 26 * 36**6
+_ASIN_STEP = 314_159_265_359  # coprime to the space, so that steps never meet
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,16 +37,15 @@ class Product:
 
 
 def asin_of(index: int, seed: int = 0) -> str:
-    """ASIN of a product: "B0" and eight of A-Z and 0-9, with both letters and digits; never the same twice."""
+    """ASIN of a product: "B0", a digit, a letter, and six of either; never the same twice."""
     number = (index + 1 + seed * 7919) * _ASIN_STEP % _ASIN_SPACE
-    while True:
-        rest, digits = number, ""
-        for _ in range(8):
-            rest, digit = divmod(rest, 36)
-            digits += _ALPHABET[digit]
-        if not digits.isdigit() and not digits.isalpha():
-            return "B0" + digits
-        number = (number * 5 + 7) % _ASIN_SPACE  # a permutation: walking it keeps ASINs distinct
+    number, digit = divmod(number, 10)
+    number, letter = divmod(number, 26)
+    asin = f"B0{digit}{_ALPHABET[10 + letter]}"
+    for _ in range(6):
+        number, character = divmod(number, 36)
+        asin += _ALPHABET[character]
+    return asin
 
 
 def title_nouns(title: str) -> tuple[str, ...]:

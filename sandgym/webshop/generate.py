@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from sandgym.core import SandboxError
-from sandgym.webshop.assortment import GENERATOR_VERSION, OPENINGS, Draw, Product, iter_products
+from sandgym.webshop.assortment import GENERATOR_VERSION, OPENINGS, Product, iter_products
+from sandgym.webshop.draws import Draw
 
 BUNDLED_PRODUCTS = 1200
-BUNDLED_SHA256 = "11257d4d4396a386ba7d526abd75f4dc43437af5469a9d8c1bb44155a1976fa4"
+BUNDLED_SHA256 = "211ae2c45c7839c5b0da85e4520001e955c017e5e6bbc0becbdbb4403cd6190d"
 
 TEST_GOALS = 200
 DEV_GOALS = 100
