@@ -21,7 +21,7 @@ MAX_TOKEN = 255  # StandardTokenizer cuts longer words
 # Annex 29 restricted to ASCII: ``.``, ``:`` and ``'`` join letters; ``.``, ``,``, ``;``
 # and ``'`` join digits; ``_`` joins anything; underscores alone are no word.
 _ASCII_WORDS = re.compile(
-    r"_*[a-z0-9](?:[a-z0-9_]|(?<=[a-z])[.:'](?=[a-z])|(?<=[0-9])[.,;'](?=[0-9]))*",
+    r"_*[a-z0-9](?:[a-z0-9_]|(?<=[a-z])[.:'](?=[a-z])|(?<=[0-9])[.,;'](?=[0-9])){0,254}",
 ).findall
 
 # Extended_Pictographic as of Unicode 11, which Lucene 8 uses; later versions dropped many of them.
