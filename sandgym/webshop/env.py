@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from sandgym.webshop.navigation import Open, State, move, url
 from sandgym.webshop.products import Catalogue
 from sandgym.webshop.site import Site, site_of
 from sandgym.webshop.world import load_world
-
-if TYPE_CHECKING:
-    from sandgym.webshop.expert import WebShopExpert
 
 OBSERVATION_MODES = ("text", "text_rich", "html", "url")
 INSTRUCTIONS = """\
@@ -178,22 +175,6 @@ class WebShopEnv(InMemoryEnv):
     def site(self) -> Site:
         """Searches, pages and rewards, as functions of a state."""
         return self._site
-
-    @property
-    def goal_index(self) -> int:
-        """Index of that goal."""
-        return self._indices[self._present().task]
-
-    @property
-    def site(self) -> Site:
-        """Searches, pages and rewards of the world."""
-        return self._site
-
-    def expert(self, *, noise: float = 0.0, seed: int = 0) -> WebShopExpert:
-        """See ``WebShopExpert``."""
-        from sandgym.webshop.expert import WebShopExpert
-
-        return WebShopExpert(self, noise, seed)
 
     @property
     def state(self) -> State:

@@ -188,7 +188,8 @@ class WebShopExpert:
 
     def _hurried(self, actions: int) -> bool:
         """Whether fewer than this many actions are left."""
-        return self._env.max_steps - self._env.snapshot().state.step < actions
+        step: int = self._env.snapshot().state.step
+        return self._env.max_steps - step < actions
 
     def _draw(self, *name: object, step: bool = True) -> Draw:
         """Draws for one decision; with ``step=False`` the same ones throughout an episode."""
