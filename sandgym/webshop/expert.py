@@ -78,7 +78,7 @@ class WebShopExpert:
 
     def _query(self) -> str:
         if not self._noise:
-            return max(self._queries(), key=self._promise)
+            return self._best_query()[1]
         words = next(self._queries()).split()
         others = re.sub("[,:]", "", self._env.goal.instruction_text.lower()).split()
         draw = self._draw("query")
@@ -99,6 +99,17 @@ class WebShopExpert:
         plain = sorted((*goal.attributes, goal.query), key=lambda part: text.find(part) % (len(text) + 1))
         for parts in (plain, (*plain, *values[:1]), (*plain, *values), (text,), (goal.name, *values)):
             yield _clean(" ".join(parts))
+
+    def _best_query(self) -> tuple[tuple[float, bool], str]:
+        """The first of the queries that promise most, and what it promises."""
+        best = ((-1.0, False), "")
+        for query in self._queries():
+            promise = self._promise(query)
+            if promise > best[0]:
+                best = (promise, query)
+            if promise == (1.0, True):
+                break
+        return best
 
     def _promise(self, query: str) -> tuple[float, bool]:
         """What a query's best product earns, and whether the first page shows it."""
@@ -126,7 +137,10 @@ class WebShopExpert:
             best = draw.pick(slips)
         if best in shown:
             return f"click[{self._env.catalogue[results[best][0]].asin}]"
-        return "click[Next >]" if best > first else "click[< Prev]"
+        if best > first:
+            return "click[Next >]"
+        far = first - best > 2 * PAGE_SIZE  # searching again is shorter
+        return "click[Back to Search]" if far else "click[< Prev]"
 
     def _results(self, query: str) -> list[tuple[int, Plan]]:
         """Positions of the products that a query finds, and how to buy each."""
@@ -145,7 +159,7 @@ class WebShopExpert:
 
     def _attainable(self) -> float:
         """The most that a sensible query leads to."""
-        return max(self._promise(query)[0] for query in self._queries())
+        return self._best_query()[0][0]
 
     # On an item page.
 
