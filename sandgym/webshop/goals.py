@@ -140,7 +140,8 @@ def split_ranges(count: int, stored: Mapping[str, Sequence[int]] | None = None) 
     if stored is not None:
         ranges = {}
         for name, bounds in stored.items():
-            if len(bounds) != 2 or not 0 <= bounds[0] <= bounds[1] <= count:
+            well_formed = len(bounds) == 2 and all(isinstance(bound, int) for bound in bounds)
+            if not well_formed or not 0 <= bounds[0] <= bounds[1] <= count:
                 raise SandboxError(f"split {name!r} of splits.json must be [start, end] within {count} goals")
             ranges[name] = range(*bounds)
         return {**ranges, "all": range(count)}

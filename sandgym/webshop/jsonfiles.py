@@ -16,6 +16,8 @@ from sandgym.core import SandboxError
 
 _SUFFIXES = (".json", ".json.xz")
 _CHUNK = 1 << 20
+_CLOSED = (dict, list, str)  # a number, unlike these, may go on in the next chunk
+_AFTER_NUMBER = " \t\r\n,]"
 
 
 def open_json(path: Path) -> IO[str]:
@@ -97,7 +99,7 @@ def _decode_one(file: IO[str], buffer: str, position: int, decode: Any) -> tuple
     while True:
         try:
             element, end = decode(buffer, position)
-            if end < len(buffer):  # a number at the very end of the buffer may go on in the next chunk
+            if end < len(buffer) and (isinstance(element, _CLOSED) or buffer[end] in _AFTER_NUMBER):
                 return element, buffer, end
         except json.JSONDecodeError:
             pass

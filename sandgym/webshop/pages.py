@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from sandgym.webshop.products import Product
@@ -23,7 +23,7 @@ _SCRIPT_SAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "'
 
 
 class Node(NamedTuple):
-    """One visible text node; ``name`` is an option's group, for labels."""
+    """One text node; ``name`` is an option's group, for labels."""
 
     kind: Literal["plain", "button", "label", "link"]
     text: str
@@ -43,7 +43,7 @@ class Page:
 
     Attributes:
         name: ``index``, ``results``, ``item``, a key of ``SUB_PAGES`` or ``done``.
-        nodes: visible nodes after the instruction.
+        nodes: text nodes after the instruction, those included that show nothing.
         text: the nodes in text mode, joined.
         targets: clickable name to what it is, in the order in which they are listed.
         clickables: the names, as the original lists them.
@@ -152,13 +152,13 @@ def instruction_nodes(page: str, instruction: str) -> tuple[Node, ...]:
 def text(page: Page, instruction: str) -> str:
     """The page in observation mode ``text``."""
     head = [node.text.strip() for node in instruction_nodes(page.name, instruction)]
-    return SEPARATOR.join([*head, page.text]) if page.nodes else SEPARATOR.join(head)
+    return SEPARATOR.join([*head, page.text])
 
 
 def text_rich(page: Page, instruction: str, url: str, visited: frozenset[str]) -> str:
     """The page in observation mode ``text_rich``; a label counts as clicked when ``url`` quotes it."""
     lines, clicked = [], []
-    for kind, value, _ in (*instruction_nodes(page.name, instruction), *page.nodes):
+    for kind, value, _ in (*instruction_nodes(page.name, instruction), *_visible(page.nodes)):
         if kind == "button":
             line = f"[button] {value} [button_]"
         elif kind == "label" and f'"{value}"' in url:
@@ -175,8 +175,7 @@ def text_rich(page: Page, instruction: str, url: str, visited: frozenset[str]) -
     return "".join((*reversed(clicked), *lines))
 
 
-def _page(name: str, nodes: Iterable[Node]) -> Page:
-    shown = tuple(_visible(nodes))
+def _page(name: str, nodes: Sequence[Node]) -> Page:
     targets: dict[str, Target] = {}
     for kind in ("button", "link", "label"):
         for node in nodes:
@@ -184,7 +183,8 @@ def _page(name: str, nodes: Iterable[Node]) -> Page:
                 key = node.text if kind == "label" else node.text.lower()
                 targets[key] = _target(node)
     actions = tuple(f"click[{key}]" for key in targets if _reachable(key))
-    return Page(name, shown, SEPARATOR.join(node.text.strip() for node in shown), targets, tuple(targets), actions)
+    shown = SEPARATOR.join(node.text.strip() for node in _visible(nodes))
+    return Page(name, tuple(nodes), shown, targets, tuple(targets), actions)
 
 
 def _target(node: Node) -> Target:
