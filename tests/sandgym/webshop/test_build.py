@@ -154,7 +154,7 @@ def test_a_source_without_products(source, tmp_path):
 
 def test_a_place_that_cannot_be_written_to(source, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(SandboxError, match="cannot write to .*SANDGYM_DATA"):
+    with pytest.raises(SandboxError, match=r"cannot write to .*SANDGYM_DATA"):
         build_store(source, tmp_path / "file" / "built")
 
 

@@ -93,7 +93,7 @@ def test_it_opens_in_another_process_and_from_a_pickle(catalogue, products):
 
 def test_a_folder_that_is_no_store(tmp_path):
     assert not is_store(tmp_path)
-    with pytest.raises(SandboxError, match="holds no built catalogue.*sandgym data build"):
+    with pytest.raises(SandboxError, match=r"holds no built catalogue.*sandgym data build"):
         open_store(tmp_path)
 
 
