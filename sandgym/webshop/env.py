@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sandgym.core import Expert, reject_unknown
+from sandgym.core import Expert, digest_of, reject_unknown
 from sandgym.memory import InMemoryEnv, Outcome
 from sandgym.webshop import pages, templates
 from sandgym.webshop.goals import Goal
@@ -107,6 +107,7 @@ class WebShopEnv(InMemoryEnv):
     """
 
     instructions = INSTRUCTIONS
+    reward_version = "webshop-1"
 
     def __init__(
         self,
@@ -193,6 +194,18 @@ class WebShopEnv(InMemoryEnv):
             return self._task_ids.index(task_id)
         except ValueError:
             raise KeyError(task_id) from None
+
+    @property
+    def data_hash(self) -> str:
+        """Hash of the data set's content, the same on every machine."""
+        return self._world.key
+
+    def task_hash(self, task_id: str) -> str:
+        """Hash of a task's goal, of the product that it was made from and of its price; ``KeyError`` for others."""
+        goal = self._world.goals[self._indices[self.task_index(task_id)]]
+        position = self.catalogue.index(goal.asin)
+        assert position is not None, "checked when the world was loaded"
+        return digest_of(goal, self.catalogue[position], self.catalogue.price(position))
 
     def expert(self, *, noise: float = 0.0, seed: int = 0) -> Expert:
         """See ``SnapshottableEnv.expert``."""
