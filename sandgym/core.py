@@ -11,6 +11,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import hashlib
+import math
 import struct
 from collections.abc import Iterable, Mapping
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -154,7 +155,9 @@ def digest_of(*parts: Any) -> str:
 
     Accepts ``None``, bool, int, float, str, bytes, tuples, lists, mappings (in key
     order), sets, dataclasses and NumPy arrays and scalars. Encodings are typed and
-    length-prefixed, so that different values never share one.
+    length-prefixed, so that different values never share one, except that a list counts
+    as a tuple, a set as a frozenset, a NumPy scalar as the Python number, and every NaN
+    as one; 0.0 and -0.0 differ.
 
     Raises:
         TypeError: a value of any other type, whose encoding could vary.
@@ -173,7 +176,7 @@ def _encode(value: Any, out: list[bytes]) -> None:
     elif isinstance(value, int | np.integer):
         _tagged(b"i", str(int(value)).encode(), out)
     elif isinstance(value, float | np.floating):
-        out.append(b"f" + struct.pack("<d", float(value)))
+        out.append(b"f" + struct.pack("<d", float(value) if value == value else math.nan))
     elif isinstance(value, str):
         _tagged(b"s", value.encode("utf-8", "surrogatepass"), out)
     elif isinstance(value, bytes):
@@ -186,7 +189,7 @@ def _encode(value: Any, out: list[bytes]) -> None:
         _encode_unordered(b"{", [(key, value[key]) for key in value], out)
     elif isinstance(value, frozenset | set):
         _encode_unordered(b"<", list(value), out)
-    elif isinstance(value, np.ndarray):
+    elif isinstance(value, np.ndarray) and not value.dtype.hasobject:  # else its bytes would be addresses
         _tagged(b"a", value.dtype.str.encode() + str(value.shape).encode(), out)
         _tagged(b"b", np.ascontiguousarray(value).tobytes(), out)
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -68,17 +68,17 @@ class InMemoryEnv(SnapshottableEnv[str, str], abc.ABC):
         render_mode: ``"ansi"`` makes ``render`` return the last observation.
     """
 
-    metadata = {"render_modes": ["ansi"]}  # noqa: RUF012  Gymnasium's own convention
-    observation_space: spaces.Space[str] = UnicodeText()
-    action_space: spaces.Space[str] = UnicodeText()
+    metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012  Gymnasium's own convention
     reset_options: frozenset[str] = frozenset({"task"})
-    continues_after_end: bool = False  # True where a benchmark's defect of playing on is wanted
+    plays_on: bool = False  # True where a benchmark's defect of going on after termination is wanted
 
     def __init__(self, world: str, max_steps: int, render_mode: str | None = None) -> None:
         if max_steps < 1:
             raise ValueError(f"max_steps must be at least 1, not {max_steps}")
         if render_mode not in (None, "ansi"):
             raise ValueError(f"unknown render_mode {render_mode!r}; known: 'ansi'")
+        self.observation_space: spaces.Space[str] = UnicodeText()
+        self.action_space: spaces.Space[str] = UnicodeText()
         self.world = world
         self.max_steps = max_steps
         self.render_mode = render_mode
@@ -125,6 +125,7 @@ class InMemoryEnv(SnapshottableEnv[str, str], abc.ABC):
         """
         options = options or {}
         reject_unknown(options, self.reset_options, "reset option")
+        task = self._resolve(options["task"]) if "task" in options else None  # first, so that an error changes nothing
         if seed is not None:
             super().reset(seed=seed)
             self._seed, self._draws = seed, 0
@@ -133,7 +134,8 @@ class InMemoryEnv(SnapshottableEnv[str, str], abc.ABC):
         assert self._seed is not None
         key = (self._seed, self._draws)
         self._draws += 1
-        task = self._resolve(options["task"]) if "task" in options else self._draw_task(np.random.default_rng(key))
+        if task is None:
+            task = self._draw_task(np.random.default_rng(key))
         state = self._begin(task, key)
         return self._enter(Episode(task, 0, False, Outcome(), state, self._seed, self._draws))
 
@@ -144,7 +146,7 @@ class InMemoryEnv(SnapshottableEnv[str, str], abc.ABC):
             gymnasium.error.ResetNeeded: before the first reset and after the end.
         """
         episode = self._episode
-        if episode is None or (episode.over and not self.continues_after_end):
+        if episode is None or episode.over:
             raise gymnasium.error.ResetNeeded(
                 "the episode is over; call reset()" if episode else "call reset() before step()"
             )
@@ -153,7 +155,7 @@ class InMemoryEnv(SnapshottableEnv[str, str], abc.ABC):
         state, outcome = self._advance(episode.task, episode.state, action)
         step = episode.step + 1
         truncated = not outcome.terminated and step >= self.max_steps
-        over = outcome.terminated or truncated
+        over = truncated or (outcome.terminated and not self.plays_on)
         observation, info = self._enter(episode._replace(step=step, over=over, outcome=outcome, state=state))
         return observation, outcome.reward, outcome.terminated, truncated, info
 
