@@ -28,6 +28,8 @@ INDEX = "index"
 _CACHED = 512  # decoded products kept
 _REPAIR = "build it again with `sandgym data build webshop`"
 _FIELDS = tuple(field.name for field in dataclasses.fields(Product))
+_TUPLES = tuple(i for i, field in enumerate(dataclasses.fields(Product)) if str(field.type).startswith("tuple"))
+_OPTIONS = _FIELDS.index("options")
 _values = operator.attrgetter(*_FIELDS)
 
 
@@ -38,15 +40,11 @@ def encode_product(product: Product) -> bytes:
 
 def decode_product(record: bytes) -> Product:
     """Inverse of ``encode_product``."""
-    return Product(*map(_frozen, json.loads(record.decode("utf-8", "surrogatepass"))))
-
-
-def _frozen(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(value)
-    if isinstance(value, dict):
-        return {key: _frozen(item) for key, item in value.items()}
-    return value
+    values = json.loads(record.decode("utf-8", "surrogatepass"))
+    for place in _TUPLES:
+        values[place] = tuple(values[place])
+    values[_OPTIONS] = {name: tuple(options) for name, options in values[_OPTIONS].items()}
+    return Product(*values)
 
 
 class StoredCatalogue:
@@ -108,7 +106,7 @@ class StoredCatalogue:
         record = self._records[self._starts[position] : self._starts[position + 1]]
         try:
             return decode_product(record)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise SandboxError(f"product {position} of {self.folder} is damaged ({error}); {_REPAIR}") from error
 
 
