@@ -140,7 +140,7 @@ class WebShopEnv(InMemoryEnv):
         self._split = split
         self._weights: np.ndarray[Any, Any] | None = None
         self._mode = observation_mode
-        self._compat = self.continues_after_end = compat
+        self._compat = self.plays_on = compat
         self._shown = (previous_observations, previous_actions)
         self._prefix = session_prefix
         self._site = site_of(self._world, show_attributes, compat)
