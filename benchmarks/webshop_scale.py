@@ -94,10 +94,20 @@ def open_(folder: Path, products: int) -> dict[str, Any]:
     for position in (rng.randrange(products) for _ in range(10_000)):
         assert catalogue.index(catalogue[position].asin) == position
     read = time.perf_counter()
+    import gymnasium
+
+    import sandgym  # noqa: F401  registers the environment
+
+    made = {}
+    for goals in ("synthetic", "human"):
+        start_making = time.perf_counter()
+        gymnasium.make("sandgym/WebShop-v0", data=str(folder / "built"), goals=goals)
+        made[goals] = round(time.perf_counter() - start_making, 3)
     return {
         "import_seconds": round(imported - start, 3),
         "open_seconds": round(opened - imported, 3),
         "product_microseconds": round((read - opened) / 10_000 * 1e6, 1),
+        "make_environment_seconds": made,
     }
 
 
