@@ -68,7 +68,7 @@ class World:
 
 
 def load_world(data: str | Path = "bundled", goals: str = "synthetic", price_seed: int = 0) -> World:
-    """The world of a data set; the same object for the same arguments.
+    """The world of a data set; the same object for the same arguments, while the files stay the same.
 
     Args:
         data: ``"bundled"``, ``"official"``, or a folder of files in the official format
@@ -86,12 +86,12 @@ def load_world(data: str | Path = "bundled", goals: str = "synthetic", price_see
     """
     if goals not in GOAL_KINDS:
         raise ValueError(f"unknown goals {goals!r}; known: {', '.join(GOAL_KINDS)}")
-    return _load(str(data), goals, price_seed)
+    folder = _folder(str(data))
+    return _load(folder, str(data), goals, price_seed, _stamp(folder))
 
 
 @lru_cache(maxsize=8)
-def _load(data: str, kind: str, price_seed: int) -> World:
-    folder = _folder(data)
+def _load(folder: Path, data: str, kind: str, price_seed: int, _: tuple[tuple[str, int, int], ...]) -> World:
     if is_store(folder):
         return _load_store(open_store(folder), data, kind, price_seed)
     if find_json(folder, "items_shuffle*") is None:
@@ -112,6 +112,12 @@ def _folder(data: str) -> Path:
 
         return official("webshop")
     return Path(data).expanduser()
+
+
+def _stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """Name, time and size of a folder's files: a world is loaded again when they change."""
+    stats = [(path.name, path.stat()) for path in sorted(folder.glob("*.json*"))]
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
 
 
 def _load_raw(folder: Path, data: str, kind: str, price_seed: int) -> World:

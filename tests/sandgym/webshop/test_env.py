@@ -366,6 +366,19 @@ def test_a_built_catalogue_plays_like_its_files(raw_folder, tmp_path):
                     assert ours[4]["reward_details"] == theirs[4]["reward_details"]
 
 
+def test_one_world_is_shared_until_its_files_change(write_shop):
+    def site(**kwargs):
+        return gymnasium.make("sandgym/WebShop-v0", data=folder, split="all", **kwargs).unwrapped.site
+
+    folder = write_shop()
+    first = site()
+    assert site(max_steps=3) is first
+    assert site(compat=True).world is first.world
+    write_shop(prices={"B000000001": 31.0, "B000000002": 1.5, "B000000003": 3.0})
+    assert [site().world.catalogue.price(position) for position in range(3)] == [31.0, 1.5, 3.0]
+    assert site().world.key != first.world.key
+
+
 def test_bundled_data_is_the_default(tmp_path, monkeypatch):
     monkeypatch.setenv("SANDGYM_DATA", str(tmp_path))
     env = gymnasium.make("sandgym/WebShop-v0")
