@@ -17,24 +17,7 @@ import numpy as np
 from gymnasium import spaces
 
 from sandgym.core import Snapshot, SnapshotMismatch, SnapshottableEnv, reject_unknown
-
-MAX_TEXT = 1_000_000
-
-
-class UnicodeText(spaces.Text):
-    """Any Python string of at most ``max_length`` characters, whatever the script."""
-
-    def __init__(self, max_length: int = MAX_TEXT, seed: int | None = None) -> None:
-        super().__init__(max_length, min_length=0, seed=seed)
-
-    def contains(self, x: Any) -> bool:
-        """Whether ``x`` is a string that is short enough."""
-        return isinstance(x, str) and len(x) <= self.max_length
-
-    def sample(self, mask: Any = None, probability: Any = None) -> str:
-        """A short random string; uniform over long ones would be noise of no use."""
-        length = int(self.np_random.integers(1, 16))
-        return "".join(self.np_random.choice(list(self.character_list), size=length))
+from sandgym.text import UnicodeText
 
 
 class Outcome(NamedTuple):

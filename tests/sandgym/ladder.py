@@ -7,7 +7,7 @@ import gymnasium
 
 from sandgym import Snapshot, SnapshottableEnv
 from sandgym.core import SnapshotMismatch
-from sandgym.memory import UnicodeText
+from sandgym.text import UnicodeText
 
 TOP = 4
 HORIZON = 12

@@ -11,7 +11,6 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
 
 from sandgym.core import Snapshot, SnapshotMismatch
-from sandgym.memory import UnicodeText
 
 
 def test_gymnasium_s_own_check_has_no_complaint() -> None:
@@ -138,17 +137,3 @@ def test_render_is_the_last_observation() -> None:
     observation, _ = env.reset(seed=0)
     assert env.render() == observation
     assert CorridorEnv().render() is None
-
-
-def test_text_space_takes_every_script_and_seeds_one_instance() -> None:
-    space = UnicodeText(max_length=3)
-    assert "né☺" in space
-    assert "" in space
-    assert "four" not in space
-    assert 3 not in space
-    one, two = CorridorEnv(), CorridorEnv()
-    one.action_space.seed(1)
-    first = [one.action_space.sample() for _ in range(4)]
-    one.action_space.seed(1)
-    two.action_space.seed(2)
-    assert [one.action_space.sample() for _ in range(4)] == first
