@@ -60,7 +60,8 @@ def _titled(text: str) -> str:
 
 def _pricing(draw: Draw, kind: Kind) -> tuple[str, float]:
     low, high = kind.price
-    dollars = low + int((high - low) * draw.random() ** 1.5)
+    share = draw.random()
+    dollars = low + int((high - low) * (share + share * share) / 2)  # no power: libraries round it differently
     price = dollars + draw.pick((0.99, 0.99, 0.99, 0.95, 0.5, 0.0))
     form = draw.random()
     if form < 0.02:

@@ -38,5 +38,8 @@ class Draw:
 
     def popular(self, items: Sequence[T], k: int) -> list[T]:
         """Like ``sample``, but the first items are drawn more often than the last."""
-        rest = list(items)
-        return [rest.pop(int(self.random() ** 2 * len(rest))) for _ in range(min(k, len(rest)))]
+        rest, taken = list(items), []
+        while rest and len(taken) < k:
+            share = self.random()
+            taken.append(rest.pop(int(share * share * len(rest))))
+        return taken

@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import itertools
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -25,7 +26,7 @@ from sandgym.webshop.assortment import GENERATOR_VERSION, OPENINGS, Product, ite
 from sandgym.webshop.draws import Draw
 
 BUNDLED_PRODUCTS = 1200
-BUNDLED_SHA256 = "211ae2c45c7839c5b0da85e4520001e955c017e5e6bbc0becbdbb4403cd6190d"
+BUNDLED_SHA256 = "0d06c21e1db9b32de9d79ea1cec625d920fa4d64058505da2a9f7ebf1c924556"
 
 TEST_GOALS = 200
 DEV_GOALS = 100
@@ -64,10 +65,13 @@ def _goals_of(product: Product, most: int, seed: int) -> list[dict[str, Any]]:
 
 
 def _weigh(goals: list[dict[str, Any]]) -> None:
-    """WebShop's sampling weight: mean over a goal's attributes of 1 / goals that have the attribute."""
+    """WebShop's sampling weight: mean over a goal's attributes of 1 / goals that have the attribute.
+
+    ``math.fsum``, because Python 3.12 changed what ``sum`` gives for floats.
+    """
     counts = Counter(attribute for goal in goals for attribute in goal["attributes"])
     for goal in goals:
-        goal["weight"] = sum(1 / counts[a] for a in goal["attributes"]) / len(goal["attributes"])
+        goal["weight"] = math.fsum(1 / counts[a] for a in goal["attributes"]) / len(goal["attributes"])
 
 
 def _human(product: Product, goal: dict[str, Any]) -> list[dict[str, Any]]:
