@@ -252,22 +252,24 @@ class WebShopEnv(InMemoryEnv):
         return None if self._site.results(state.query, state.draw) is None else state
 
     def _buy(self, task: int, state: State) -> tuple[State, Outcome]:
-        reward, details = self._site.purchase(self._indices[task], state)
-        extra = {"action_valid": True, "reward_details": details}
-        return state._replace(reward=reward), Outcome(reward, True, reward == 1.0, reward, extra)
+        reward, _ = self._site.purchase(self._indices[task], state)
+        return state._replace(reward=reward), Outcome(reward, True, reward == 1.0, reward)
 
     def _observe(self, task: int, state: State) -> tuple[str, dict[str, Any]]:
         page = self._site.page(state)
         observation = self._page_text(task, state)
         if state.history:
             observation = self._with_history(observation, state.history)
-        return observation, {
+        info = {
             "data": self._world.data,
             "admissible_actions": page.actions,
             "has_search_bar": page.has_search_bar,
             "clickables": page.clickables,
             "action_valid": True,
         }
+        if state.page == "done":
+            info["reward_details"] = self._site.purchase(self._indices[task], state)[1]
+        return observation, info
 
     def _page_text(self, task: int, state: State) -> str:
         if self._mode == "url":
@@ -292,5 +294,5 @@ class WebShopEnv(InMemoryEnv):
 
 
 _START = State()
-_VALID = Outcome(extra={"action_valid": True})
+_VALID = Outcome()
 _INVALID = Outcome(extra={"action_valid": False})

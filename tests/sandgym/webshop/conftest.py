@@ -8,8 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import pytest
 from shop import SHOP, SHOP_HUMAN, SHOP_INS, SHOP_NOUNS
+
+import sandgym  # noqa: F401  registers the environment
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "webshop"
 RAW = ("items_shuffle_1000", "items_ins_v2_1000", "items_human_ins_13")
@@ -66,3 +69,14 @@ def write_shop(tmp_path) -> Callable[..., Path]:
         return tmp_path
 
     return write
+
+
+@pytest.fixture
+def make(write_shop):
+    """Makes environments of the hand-written shop."""
+    folder = write_shop()
+
+    def build(**kwargs):
+        return gymnasium.make("sandgym/WebShop-v0", **({"data": folder, "split": "all"} | kwargs))
+
+    return build

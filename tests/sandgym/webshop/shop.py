@@ -62,3 +62,20 @@ SHOP_HUMAN = {
         {"instruction": "anything", "instruction_attributes": [], "instruction_options": []},
     ]
 }
+
+
+def shirt_goal(env):
+    """Id of the goal that asks for the large shirt."""
+    return next(
+        f"goal-{index}"
+        for index, goal in enumerate(env.unwrapped.goals)
+        if goal.asin == "B000000003" and goal.goal_options.get("size") == "large"
+    )
+
+
+def play(env, *actions):
+    """Plays actions that must all do something; returns what the last step returned."""
+    for action in actions:
+        result = env.step(action)
+        assert result[4]["action_valid"], action
+    return result

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import gymnasium
 import numpy as np
 import pytest
 from shop import SHOP, SHOP_NOUNS
 
 from sandgym.core import SandboxError
-
-
-@pytest.fixture
-def make(write_shop):
-    folder = write_shop()
-
-    def build(**kwargs):
-        return gymnasium.make("sandgym/WebShop-v0", **({"data": folder, "split": "all"} | kwargs))
-
-    return build
+from sandgym.webshop.nouns import title_nouns
 
 
 @pytest.mark.parametrize("compat", [False, True])
@@ -154,6 +147,12 @@ def test_incomplete_data(write_shop, files, goals, message):
     folder = write_shop(**files)
     with pytest.raises(SandboxError, match=message):
         gymnasium.make("sandgym/WebShop-v0", data=folder, split="all", goals=goals)
+
+
+def test_without_spacy_nouns_cannot_be_found(monkeypatch):
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    with pytest.raises(SandboxError, match=r"sandgym\[nouns\].*sandgym data build"):
+        list(title_nouns(["Blue Lamp"]))
 
 
 def test_goals_of_products_that_are_not_there(write_shop):
