@@ -24,6 +24,7 @@ K1, B = np.float32(0.9), np.float32(0.4)
 RESULTS = 50  # what the shop shows of one query
 _EXHAUSTIVE = 30_000  # postings below which skipping costs more than it saves
 _SEED = 400  # documents scored in full to find the first threshold
+_LOOK_UP = 10  # a look-up of one document costs as much as adding so many postings
 _SLACK = 1 - 1e-6  # float32 rounding of a final score must not hide a document
 
 
@@ -115,7 +116,11 @@ class SearchIndex:
             raise ValueError(f"k must be at least 1, not {k}")
         terms = self._query_terms(query)
         if sum(len(term.docs) for term in terms) <= _EXHAUSTIVE:
-            docs, sums = self._accumulate(terms, 0.0)
+            all_sums = np.zeros(len(self))
+            for term in terms:
+                self._add(all_sums, term)
+            docs = np.flatnonzero(all_sums)
+            sums = all_sums[docs]
         else:
             docs, sums = self._prune(terms, k)
         return self._best(docs, sums.astype(np.float32), k)
@@ -157,28 +162,35 @@ class SearchIndex:
         if len(codes) < len(strength):
             gains = weight - weight / (one + strength[codes])
         else:
-            gains = (weight - weight / (one + strength))[codes]
+            gains = (weight - weight / (one + strength)).take(codes)
         return gains
 
-    def _accumulate(self, terms: list[_Term], least: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Documents of these terms whose sum over them is above zero and at least ``least``."""
-        sums = np.zeros(len(self))
-        for term in terms:
-            sums[term.docs] += self._impacts(term.weight, term.codes)
-        docs = np.flatnonzero(sums >= least) if least > 0 else np.flatnonzero(sums)
-        return docs, sums[docs]
+    def _add(self, sums: NDArray[np.float64], term: _Term) -> None:
+        """Add a term to the sums of all its documents."""
+        docs = term.docs.astype(np.intp)
+        sums[docs] += self._impacts(term.weight, term.codes)
 
     def _prune(self, terms: list[_Term], k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """A superset of the ``k`` best documents, with their full sums (MaxScore).
 
-        Terms that cannot lift a document over the threshold on their own bring no
-        candidates; they are only looked up in the candidates of the others.
+        Once the terms that are left cannot lift a new document over the threshold, they
+        are only looked up in the candidates, if those are few enough for that to pay.
         """
         threshold = self._seed(terms, k)
         rest = np.cumsum([0.0] + [term.bound for term in reversed(terms)])[::-1]  # bounds of terms[i:]
-        essential = next(i for i in range(len(terms) + 1) if rest[i] < threshold or i == len(terms))
-        docs, sums = self._accumulate(terms[:essential], threshold - rest[essential])
-        for i in range(essential, len(terms)):
+        sums = np.zeros(len(self))
+        added = 0
+        while added < len(terms):
+            if rest[added] < threshold:
+                docs = np.flatnonzero(sums >= threshold - rest[added])
+                if len(docs) * _LOOK_UP <= len(terms[added].docs):
+                    break
+            self._add(sums, terms[added])
+            added += 1
+        else:
+            docs = np.flatnonzero(sums >= threshold if threshold > 0 else sums > 0)
+        sums = sums[docs]
+        for i in range(added, len(terms)):
             sums = sums + self._look_up(terms[i], docs)
             if len(sums) > k:
                 threshold = max(threshold, _kth(sums, k) * _SLACK)
