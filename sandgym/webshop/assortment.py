@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sandgym.webshop.draws import Draw
-from sandgym.webshop.vocabulary import BRANDS, FAMILIES, KINDS, MODIFIERS, OPTIONS, PACKS, Kind
+from sandgym.webshop.vocabulary import BRANDS, FAMILIES, KINDS, MODIFIERS, OPTIONS, PACKS, Family, Kind
 
 GENERATOR_VERSION = 1
 LINE = 3  # products of a kind in a row that share most attributes: a shopper has to compare them
@@ -122,6 +122,19 @@ def _texts(draw: Draw, phrase: str, attributes: dict[str, list[str]], named: lis
     return description, bullets[:4]
 
 
+def _other_models(draw: Draw, family: Family, attributes: dict[str, list[str]]) -> str:
+    """What most descriptions say of models that the product is not.
+
+    The hyphens keep the reward from reading it as an attribute; a search finds the words,
+    as it does in real descriptions.
+    """
+    if draw.chance(0.2):
+        return ""
+    own = {attribute for group in attributes.values() for attribute in group}
+    others = [a for a in (*family.adjectives, *family.features, *family.uses) if a not in own]
+    return f" Sold separately: {', '.join(a.replace(' ', '-') for a in draw.sample(others, 4))}."
+
+
 def _instruction(draw: Draw, query: str, attributes: dict[str, list[str]], named: list[str]) -> tuple[str, list[str]]:
     """The request for a product in WebShop's synthetic style, and the attributes that it asks for."""
     unnamed = [a for group in attributes.values() for a in group if a not in named]
@@ -159,6 +172,7 @@ def make_product(index: int, kind: Kind, seed: int = 0) -> Product:
     attributes = _attributes(draw, kind, index // (LINE * len(KINDS)), seed)
     title, named = _title(draw, brand.lower(), phrase, attributes)
     description, bullets = _texts(draw, phrase, attributes, named)
+    description += _other_models(draw, FAMILIES[kind.family], attributes)
     instruction, wanted = _instruction(draw, kind.query, attributes, named)
     options = _options(draw, kind)
     pricing, price = _pricing(draw, kind)

@@ -26,7 +26,7 @@ from sandgym.webshop.assortment import GENERATOR_VERSION, OPENINGS, Product, ite
 from sandgym.webshop.draws import Draw
 
 BUNDLED_PRODUCTS = 1200
-BUNDLED_SHA256 = "0d06c21e1db9b32de9d79ea1cec625d920fa4d64058505da2a9f7ebf1c924556"
+BUNDLED_SHA256 = "5448b087dc1546500002ba3b627eb50ccad986cc3631ca1763ef5d4bfb0a3dd4"
 
 TEST_GOALS = 200
 DEV_GOALS = 100

@@ -183,7 +183,7 @@ def test_search_is_neither_trivial_nor_hopeless(files, products):
         found = index.search(" ".join((*goal["attributes"], goal["query"])))
         asins = [products[document].asin for document in found]
         places.append(asins.index(goal["asin"]) if goal["asin"] in asins else 50)
-    assert 0.4 < sum(place == 0 for place in places) / 300 < 0.7
+    assert 0.35 < sum(place == 0 for place in places) / 300 < 0.6
     assert sum(place < 10 for place in places) / 300 > 0.95
 
 
