@@ -115,14 +115,8 @@ class SearchIndex:
         if k < 1:
             raise ValueError(f"k must be at least 1, not {k}")
         terms = self._query_terms(query)
-        if sum(len(term.docs) for term in terms) <= _EXHAUSTIVE:
-            all_sums = np.zeros(len(self))
-            for term in terms:
-                self._add(all_sums, term)
-            docs = np.flatnonzero(all_sums)
-            sums = all_sums[docs]
-        else:
-            docs, sums = self._prune(terms, k)
+        large = sum(len(term.docs) for term in terms) > _EXHAUSTIVE
+        docs, sums = self._candidates(terms, k, self._seed(terms, k) if large else 0.0)
         return self._best(docs, sums.astype(np.float32), k)
 
     def _query_terms(self, query: str) -> list[_Term]:
@@ -170,13 +164,15 @@ class SearchIndex:
         docs = term.docs.astype(np.intp)
         sums[docs] += self._impacts(term.weight, term.codes)
 
-    def _prune(self, terms: list[_Term], k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _candidates(
+        self, terms: list[_Term], k: int, threshold: float
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """A superset of the ``k`` best documents, with their full sums (MaxScore).
 
-        Once the terms that are left cannot lift a new document over the threshold, they
-        are only looked up in the candidates, if those are few enough for that to pay.
+        ``threshold`` is a score that ``k`` documents reach, or 0 to skip nothing. Once the
+        terms that are left cannot lift a new document over it, they are only looked up in
+        the candidates, if those are few enough for that to pay.
         """
-        threshold = self._seed(terms, k)
         rest = np.cumsum([0.0] + [term.bound for term in reversed(terms)])[::-1]  # bounds of terms[i:]
         sums = np.zeros(len(self))
         added = 0
