@@ -1,0 +1,93 @@
+"""What an algorithm is: a plan (which rollouts) and a credit (a tree -> per-token numbers).
+
+Invariant: an algorithm sees trees, never an environment, a model or an optimizer. Its
+settings are a frozen dataclass whose defaults are the vetted ones; what it learns
+from batch to batch lives in ``state_dict``.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from algos.credit import Credit
+from algos.losses import LossConfig
+from algos.tree import Tree
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a branching rule may look at: one finished turn of an episode and its past.
+
+    Attributes:
+        step: environment step of the turn.
+        entropies: nats at each token that the policy wrote in this turn; a causal rule
+            may decide about token j from entropies[: j + 1] only.
+        branches: branch points that this episode already has.
+    """
+
+    step: int
+    entropies: Sequence[float]
+    branches: int
+
+
+class BranchRule(Protocol):
+    """Decides where an episode branches.
+
+    ``retrospective`` rules are asked once, when the episode has ended; the others after
+    every turn.
+    """
+
+    children: int
+    retrospective: bool
+
+    def choose(self, turn: Turn) -> int | None:
+        """Token of the turn before which to branch, or None."""
+
+    def choose_finished(self, turns: Sequence[Turn]) -> list[tuple[int, int]]:
+        """(turn number, token) pairs at which to branch a finished episode."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The rollouts of one task: independent episodes, and where they branch."""
+
+    roots: int
+    rule: BranchRule | None = None
+
+
+class Algorithm(abc.ABC):
+    """A policy-gradient method on trees."""
+
+    name: ClassVar[str]
+    needs_values: ClassVar[bool] = False
+    loss: LossConfig
+    epochs: int = 1
+    minibatches: int = 1
+
+    @abc.abstractmethod
+    def plan(self) -> Plan:
+        """Rollouts to make for each task of the next batch."""
+
+    @abc.abstractmethod
+    def credit(self, trees: Sequence[Tree], values: Sequence[Sequence[Any]] | None = None) -> list[Credit]:
+        """Advantage and weight of every token.
+
+        Args:
+            trees: finished rollouts.
+            values: with ``needs_values``, one array per segment of each tree: the value
+                of the state in which each token was chosen.
+        """
+
+    def learn_from(self, trees: Sequence[Tree]) -> dict[str, float]:
+        """Adapt to a finished batch (thresholds, baselines); returns metrics."""
+        return {}
+
+    def state_dict(self) -> dict[str, Any]:
+        """What ``learn_from`` has learned, as plain numbers and lists."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Inverse of ``state_dict``."""

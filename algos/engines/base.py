@@ -1,0 +1,78 @@
+"""Who generates tokens: the interface between the rollout harness and an engine.
+
+Invariant: what an engine returns for a request depends on the tokens before it, the
+sampling settings and the request's seed only, not on which requests share the batch
+(up to floating-point rounding).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens are drawn. ``temperature`` 0 is greedy (log-probs and entropies then at 1)."""
+
+    temperature: float = 1.0
+    max_tokens: int = 32
+
+    def __post_init__(self) -> None:
+        if self.temperature < 0 or self.max_tokens < 1:
+            raise ValueError("sampling needs temperature >= 0 and max_tokens >= 1")
+
+
+@dataclass
+class Request:
+    """Continue a sequence.
+
+    Attributes:
+        sequence: handle from ``Engine.open`` or ``Engine.fork``.
+        tokens: tokens to append before sampling; at least one.
+        seed: of this request's draws; token number n of the sequence uses draw n.
+        max_tokens: of this turn; at most ``Sampling.max_tokens``.
+    """
+
+    sequence: int
+    tokens: Sequence[int]
+    seed: int
+    max_tokens: int
+
+
+@dataclass
+class Completion:
+    """Sampled tokens, the stop token included, with log-probs and entropies (nats)."""
+
+    tokens: list[int]
+    logprobs: list[float]
+    entropies: list[float]
+
+
+class Engine(Protocol):
+    """Keeps sequences and continues them."""
+
+    encoded_tokens: int
+    context: int
+
+    def open(self) -> int:
+        """A new empty sequence."""
+
+    def close(self, sequence: int) -> None:
+        """Free a sequence."""
+
+    def length(self, sequence: int) -> int:
+        """Tokens encoded so far."""
+
+    def encode(self, sequence: int, tokens: Sequence[int]) -> None:
+        """Append tokens without sampling."""
+
+    def fork(self, sequence: int, length: int) -> int:
+        """A new sequence that shares the first ``length`` tokens; nothing is encoded again."""
+
+    def generate(self, requests: Sequence[Request], sampling: Sampling, stop: frozenset[int]) -> list[Completion]:
+        """Continue every request until a stop token or its token limit."""
+
+    def reset(self) -> None:
+        """Forget all sequences (the weights have changed)."""

@@ -1,0 +1,96 @@
+"""Per-token losses. Every sum is divided by a number fixed in advance.
+
+Invariant: the loss of a batch is a sum over tokens, so that micro-batches and padding
+never change the gradient.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class LossConfig:
+    """Which terms the loss has.
+
+    Attributes:
+        clip_low: the probability ratio is clipped below at 1 - clip_low (None: no clip).
+        clip_high: and above at 1 + clip_high.
+        kl_coefficient: weight of the k3 estimate of KL(policy || reference).
+        entropy_coefficient: weight of the entropy bonus.
+        value_coefficient: weight of the value head's squared error.
+        tokens_per_episode: the fixed number that every sum over an episode's tokens is
+            divided by; it sets the scale of the loss, not its direction.
+    """
+
+    clip_low: float | None = None
+    clip_high: float | None = None
+    kl_coefficient: float = 0.0
+    entropy_coefficient: float = 0.0
+    value_coefficient: float = 0.5
+    tokens_per_episode: int = 64
+
+
+@dataclass
+class TokenBatch:
+    """Columns over the policy's tokens of a micro-batch, each of shape (tokens,).
+
+    ``reference_logprobs`` is needed with a KL term, ``values`` (predictions, with
+    gradient) and ``value_targets`` with a value head.
+    """
+
+    logprobs: Tensor
+    entropies: Tensor
+    behaviour_logprobs: Tensor
+    advantages: Tensor
+    weights: Tensor
+    reference_logprobs: Tensor | None = None
+    values: Tensor | None = None
+    value_targets: Tensor | None = None
+
+
+def policy_loss(batch: TokenBatch, config: LossConfig, episodes: int) -> tuple[Tensor, dict[str, Tensor]]:
+    """Loss of a micro-batch and its parts' sums.
+
+    The policy term is the clipped surrogate (arXiv 1707.06347), whose gradient on
+    policy is weight * advantage * grad log pi; KL is k3 (J. Schulman, "Approximating KL
+    divergence"): r - 1 - log r with r = reference / policy.
+
+    Args:
+        batch: the tokens.
+        config: the terms.
+        episodes: number of trees in the whole batch (not the micro-batch).
+
+    Returns:
+        Scalar loss, and detached sums over tokens: ``kl_behaviour``, ``clipped``,
+        ``kl_reference``, ``value_error``.
+    """
+    scale = 1.0 / (episodes * config.tokens_per_episode)
+    log_ratio = batch.logprobs - batch.behaviour_logprobs
+    ratio = log_ratio.exp()
+    surrogate = ratio * batch.advantages
+    parts: dict[str, Tensor] = {}
+    if config.clip_low is not None or config.clip_high is not None:
+        low = 1.0 - config.clip_low if config.clip_low is not None else 0.0
+        high = 1.0 + config.clip_high if config.clip_high is not None else float("inf")
+        clipped = ratio.clamp(low, high) * batch.advantages
+        parts["clipped"] = (clipped < surrogate).sum()
+        surrogate = torch.minimum(surrogate, clipped)
+    total = -(batch.weights * surrogate).sum()
+    parts["kl_behaviour"] = (ratio - 1 - log_ratio).detach().sum()
+    if config.kl_coefficient:
+        assert batch.reference_logprobs is not None
+        reverse = batch.reference_logprobs - batch.logprobs
+        kl = (batch.weights * (reverse.exp() - 1 - reverse)).sum()
+        total = total + config.kl_coefficient * kl
+        parts["kl_reference"] = kl.detach()
+    if config.entropy_coefficient:
+        total = total - config.entropy_coefficient * (batch.weights * batch.entropies).sum()
+    if batch.values is not None and batch.value_targets is not None:
+        error = (batch.weights * (batch.values - batch.value_targets) ** 2).sum()
+        total = total + 0.5 * config.value_coefficient * error
+        parts["value_error"] = error.detach()
+    return scale * total, parts

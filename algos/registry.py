@@ -1,0 +1,10 @@
+"""Algorithms by name. Adding one is a module and a line here."""
+
+from __future__ import annotations
+
+from algos.bpo import BPO
+from algos.grpo import GRPO
+from algos.ppo import PPO
+from algos.rloo import RLOO
+
+ALGORITHMS: dict[str, type[BPO] | type[GRPO] | type[PPO] | type[RLOO]] = {a.name: a for a in (BPO, GRPO, PPO, RLOO)}

@@ -1,0 +1,293 @@
+"""The one rollout harness: any snapshottable environment, any engine, any plan -> trees.
+
+Invariant: a token is sampled from exactly the transcript on its path, a fork shares
+both the environment's state and the engine's cache, and nothing that decides a causal
+branch is later than its decision token.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from algos.base import BranchRule, Plan, Turn
+from algos.engines.base import Completion, Engine, Request, Sampling
+from algos.ledger import Ledger
+from algos.prompts import PromptFormat
+from algos.tree import ROOT, Outcome, Tree
+from sandgym.core import SandboxError, Snapshot, SnapshottableEnv
+
+TextEnv = SnapshottableEnv[str, str]
+
+
+@dataclass(frozen=True)
+class RolloutConfig:
+    """How episodes are played and what they return.
+
+    Attributes:
+        success_weight: the return is (1 - w) * sum of rewards + w * success.
+        max_invalid_actions: an episode ends with what it has after so many actions that
+            the environment did not understand (None: never).
+        max_live: episodes played at once; bounds memory.
+    """
+
+    success_weight: float = 0.5
+    max_invalid_actions: int | None = 2
+    max_live: int = 192
+
+
+@dataclass
+class _Mark:
+    """A finished turn of a backbone: where it began and how to come back to it."""
+
+    turn: Turn
+    position: int
+    tokens: list[int]
+    invalid: int
+    snapshot: Snapshot | None = None
+
+
+@dataclass
+class _Leaf:
+    """An episode in progress.
+
+    Attributes:
+        position: tokens on its path so far.
+        turn_start: position at which the present turn's action begins.
+        turn_tokens, turn_entropies: of the present turn, a forced prefix included.
+        pending: tokens that the engine has not encoded yet.
+    """
+
+    tree: int
+    segment: int
+    env: TextEnv
+    sequence: int
+    seed: int
+    pending: list[int]
+    position: int
+    turn_start: int
+    step: int = 0
+    backbone: bool = True
+    invalid: int = 0
+    return_: float = 0.0
+    turn_tokens: list[int] = field(default_factory=list)
+    turn_entropies: list[float] = field(default_factory=list)
+    marks: list[_Mark] = field(default_factory=list)
+    branches: int = 0
+
+
+class Rollout:
+    """Plays tasks with a policy.
+
+    Args:
+        env: any instance; it is forked for every episode.
+        engine: generates tokens.
+        prompts: the transcript's format.
+        config: how episodes are played.
+        ledger: counts what is spent.
+    """
+
+    def __init__(
+        self, env: TextEnv, engine: Engine, prompts: PromptFormat, config: RolloutConfig, ledger: Ledger
+    ) -> None:
+        self.env, self.engine, self.prompts = env, engine, prompts
+        self.config, self.ledger = config, ledger
+        self._instructions: str = env.unwrapped.instructions  # type: ignore[attr-defined]
+
+    def collect(
+        self,
+        tasks: Sequence[str],
+        plan: Plan,
+        sampling: Sampling,
+        seed: int,
+        version: int = 0,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[Tree]:
+        """One tree a task, in the order of ``tasks``.
+
+        Args:
+            tasks: task ids.
+            plan: episodes a task and where they branch.
+            sampling: how tokens are drawn.
+            seed: with the task's place and the path it fixes every draw.
+            version: recorded as the trees' policy version.
+            progress: called with the number of episodes that have ended so far.
+        """
+        self.engine.reset()
+        encoded = self.engine.encoded_tokens
+        trees = [Tree(task, version) for task in tasks]
+        live: list[_Leaf] = []
+        waiting = list(range(len(tasks)))[::-1]
+        ended = 0
+        while live or waiting:
+            while waiting and (not live or len(live) + plan.roots <= self.config.max_live):
+                index = waiting.pop()
+                live += self._start(trees[index], index, plan, seed)
+            before = len(live)
+            live = self._turn(trees, live, plan.rule, sampling)
+            ended += max(0, before - len(live))
+            if progress is not None:
+                progress(ended)
+        self.ledger.encoded_tokens += self.engine.encoded_tokens - encoded
+        return trees
+
+    def _start(self, tree: Tree, index: int, plan: Plan, seed: int) -> list[_Leaf]:
+        """Reset the task once, encode its prompt once, fork both."""
+        try:
+            observation, _ = self.env.reset(options={"task": tree.task_id})
+            envs = self.env.fork(plan.roots)
+        except SandboxError as error:
+            tree.info["failure"] = str(error)
+            self.ledger.failed += plan.roots
+            return []
+        self._count_snapshots(self.env, plan.roots)
+        prompt = self.prompts.opening(self._instructions, observation)
+        tree.segments[ROOT].read(prompt, 0)
+        trunk = self.engine.open()
+        self.engine.encode(trunk, prompt[:-1])
+        leaves = []
+        for root, env in enumerate(envs):
+            sequence = self.engine.fork(trunk, len(prompt) - 1)
+            key = derive_seed(seed, index, root)
+            leaves.append(_Leaf(index, tree.grow(ROOT), env, sequence, key, prompt[-1:], len(prompt), len(prompt)))
+        self.engine.close(trunk)
+        return leaves
+
+    def _turn(self, trees: list[Tree], live: list[_Leaf], rule: BranchRule | None, sampling: Sampling) -> list[_Leaf]:
+        """One action for every live episode; returns the episodes that are live afterwards."""
+        requests = [
+            Request(leaf.sequence, leaf.pending, leaf.seed, sampling.max_tokens - len(leaf.turn_tokens))
+            for leaf in live
+        ]
+        completions = self.engine.generate(requests, sampling, self.prompts.stop)
+        after: list[_Leaf] = []
+        for leaf, completion in zip(live, completions, strict=True):
+            tree = trees[leaf.tree]
+            self._write(tree, leaf, completion)
+            if rule is not None and leaf.backbone:
+                after += self._mark(tree, leaf, rule)
+            if self._step(tree, leaf, sampling.max_tokens):
+                after.append(leaf)
+                continue
+            if rule is not None and leaf.backbone and rule.retrospective:
+                after += self._branch_finished(tree, leaf, rule)
+            self.engine.close(leaf.sequence)
+            leaf.env.close()
+        return after
+
+    def _write(self, tree: Tree, leaf: _Leaf, completion: Completion) -> None:
+        tree.segments[leaf.segment].write(completion.tokens, completion.logprobs, completion.entropies, leaf.step)
+        leaf.turn_tokens += completion.tokens
+        leaf.turn_entropies += completion.entropies
+        leaf.position += len(completion.tokens)
+        self.ledger.generated_tokens += len(completion.tokens)
+
+    def _mark(self, tree: Tree, leaf: _Leaf, rule: BranchRule) -> list[_Leaf]:
+        """Record the turn that was just sampled and branch at it when the rule says so."""
+        turn = Turn(leaf.step, tuple(leaf.turn_entropies), leaf.branches)
+        mark = _Mark(turn, leaf.turn_start, list(leaf.turn_tokens), leaf.invalid)
+        if rule.retrospective:
+            self._count_snapshots(leaf.env, 1)
+            mark.snapshot = leaf.env.snapshot()
+            leaf.marks.append(mark)
+            return []
+        token = rule.choose(turn)
+        if token is None:
+            return []
+        self._count_snapshots(leaf.env, rule.children - 1)
+        return self._siblings(tree, leaf, mark, token, leaf.env.fork(rule.children - 1))
+
+    def _branch_finished(self, tree: Tree, leaf: _Leaf, rule: BranchRule) -> list[_Leaf]:
+        leaves: list[_Leaf] = []
+        for number, token in rule.choose_finished([m.turn for m in leaf.marks]):
+            mark = leaf.marks[number]
+            envs = leaf.env.fork(rule.children - 1)
+            assert mark.snapshot is not None
+            for env in envs:
+                env.restore(mark.snapshot)
+            leaves += self._siblings(tree, leaf, mark, token, envs)
+        return leaves
+
+    def _siblings(self, tree: Tree, leaf: _Leaf, mark: _Mark, token: int, envs: list[TextEnv]) -> list[_Leaf]:
+        """Alternatives to a backbone from one of its tokens on; the tokens before it are forced."""
+        position = mark.position + token
+        head, tail = tree.branch(leaf.segment, position)
+        if head == leaf.segment:
+            leaf.segment = tail
+        branch, leaf.branches = leaf.branches, leaf.branches + 1
+        self.ledger.branches += 1
+        last = mark.tokens[token - 1] if token else self._token_before(tree, head)
+        paid = sum(sum(tree.segments[i].rewards) for i in tree.path(head))
+        siblings = []
+        for k, env in enumerate(envs):
+            siblings.append(
+                _Leaf(
+                    tree=leaf.tree,
+                    segment=tree.grow(head),
+                    env=env,
+                    sequence=self.engine.fork(leaf.sequence, position - 1),
+                    seed=derive_seed(leaf.seed, branch, k),
+                    pending=[last],
+                    position=position,
+                    turn_start=mark.position,
+                    step=mark.turn.step,
+                    backbone=False,
+                    invalid=mark.invalid,
+                    return_=paid,
+                    turn_tokens=mark.tokens[:token],
+                    turn_entropies=list(mark.turn.entropies[:token]),
+                )
+            )
+        return siblings
+
+    @staticmethod
+    def _token_before(tree: Tree, head: int) -> int:
+        return next(tree.segments[i].tokens[-1] for i in reversed(tree.path(head)) if len(tree.segments[i]))
+
+    def _step(self, tree: Tree, leaf: _Leaf, max_tokens: int) -> bool:
+        """Take the action in the environment; False when the episode is over."""
+        segment = tree.segments[leaf.segment]
+        try:
+            observation, reward, terminated, truncated, info = leaf.env.step(self.prompts.action(leaf.turn_tokens))
+        except SandboxError as error:
+            segment.outcome = Outcome(failed=True)
+            tree.info["failure"] = str(error)
+            self.ledger.failed += 1
+            return False
+        self.ledger.env_steps += 1
+        leaf.invalid += not info.get("action_valid", True)
+        limit = self.config.max_invalid_actions
+        given_up = limit is not None and leaf.invalid >= limit
+        following = self.prompts.following(observation, leaf.turn_tokens[-1] in self.prompts.stop)
+        full = leaf.position + len(following) + max_tokens > self.engine.context
+        over = terminated or truncated or given_up or full
+        weight = self.config.success_weight
+        shaped = (1 - weight) * reward + weight * (over and info["success"])
+        segment.pay(shaped)
+        leaf.return_ += shaped
+        if over:
+            cut = not terminated and not given_up
+            if cut and not full:
+                segment.read(following, leaf.step + 1)
+            segment.outcome = Outcome(leaf.return_, info["score"], info["success"], info["step"], cut)
+            self.ledger.episodes += 1
+            return False
+        segment.read(following, leaf.step + 1)
+        leaf.pending = [leaf.turn_tokens[-1], *following]
+        leaf.position += len(following)
+        leaf.turn_start, leaf.step = leaf.position, leaf.step + 1
+        leaf.turn_tokens, leaf.turn_entropies = [], []
+        return True
+
+    def _count_snapshots(self, env: TextEnv, count: int) -> None:
+        self.ledger.snapshots += count
+        self.ledger.snapshot_bytes += count * len(pickle.dumps(env.snapshot(), pickle.HIGHEST_PROTOCOL))
+
+
+def derive_seed(*parts: Any) -> int:
+    """A 63-bit seed from integers and strings; the same on every machine."""
+    digest = hashlib.blake2b(repr(parts).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1

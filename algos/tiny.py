@@ -1,0 +1,98 @@
+"""``tiny``: a small Llama with a tokenizer of its own, for machines without a GPU.
+
+Invariant: a word is the same token wherever it stands, on a page or as the argument
+of an action, so that acting is copying. To that end the tokenizer puts a space after
+an opening bracket and takes it away again when it decodes, and identifiers (words
+that mix letters and digits) are single tokens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from algos.attention import ATTENTION
+from algos.prompts import MARKERS
+
+WORDS = r"▁\[\w+\]|▁?[^\W\d_]+(?:['’-]\w+)+|▁?\d+|\.\d+|▁?[^\w▁]"
+IDENTIFIER = re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])\w{8,}\b")
+
+
+@dataclass(frozen=True)
+class TinyConfig:
+    """Size of the model; about 1.2 million parameters."""
+
+    vocabulary: int = 2000
+    hidden: int = 128
+    layers: int = 4
+    heads: int = 4
+    kv_heads: int = 2
+    intermediate: int = 384
+    context: int = 4096
+
+
+def build_tokenizer(texts: Iterable[str], config: TinyConfig, lowercase: bool) -> PreTrainedTokenizerFast:
+    """Train a byte-pair encoding on environment text; identifiers come on top of ``config.vocabulary``."""
+    identifiers: Counter[str] = Counter()
+    corpus: Counter[str] = Counter()
+    for text in texts:
+        if lowercase:
+            text = text.lower()
+        identifiers.update(IDENTIFIER.findall(text))
+        corpus[IDENTIFIER.sub(" ", text)] += 1
+    tokenizer = Tokenizer(models.BPE(unk_token="<|unk|>"))
+    steps: list[Any] = [normalizers.Lowercase()] if lowercase else []
+    tokenizer.normalizer = normalizers.Sequence([*steps, normalizers.Replace(Regex(r"(?<=\w)\["), "[ ")])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Metaspace(prepend_scheme="first"),
+            pre_tokenizers.Split(Regex(WORDS), "isolated"),
+        ]
+    )
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Metaspace(prepend_scheme="first"), decoders.Fuse(), decoders.Replace("[ ", "[")]
+    )
+    trainer = trainers.BpeTrainer(
+        vocab_size=config.vocabulary,
+        special_tokens=["<|pad|>", "<|unk|>", *MARKERS],
+        initial_alphabet=[chr(c) for c in range(32, 127)],
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(list(corpus.elements()), trainer)
+    tokenizer.add_tokens([AddedToken(i, single_word=True, lstrip=True, normalized=True) for i in sorted(identifiers)])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="<|unk|>", pad_token="<|pad|>", clean_up_tokenization_spaces=False
+    )
+
+
+def identifier_tokens(tokenizer: Any) -> list[int]:
+    """Ids of the tokens that are whole identifiers, sorted."""
+    return sorted(i for token, i in tokenizer.get_vocab().items() if IDENTIFIER.fullmatch(token))
+
+
+def build_model(tokenizer: Any, config: TinyConfig, seed: int) -> LlamaForCausalLM:
+    """A randomly initialised model for a tokenizer."""
+    torch.manual_seed(seed)
+    return LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=config.hidden,
+            intermediate_size=config.intermediate,
+            num_hidden_layers=config.layers,
+            num_attention_heads=config.heads,
+            num_key_value_heads=config.kv_heads,
+            max_position_embeddings=config.context,
+            tie_word_embeddings=True,
+            pad_token_id=tokenizer.pad_token_id,
+            bos_token_id=None,
+            eos_token_id=None,
+            attn_implementation=ATTENTION,
+        )
+    )
