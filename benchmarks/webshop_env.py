@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
+import platform
 from pathlib import Path
 
 from rich.console import Console
@@ -31,7 +33,9 @@ def main() -> None:
     Console().print(table(measurements, f"sandgym/WebShop-v0, {source}"))
     if args.results:
         rows = [{**dataclasses.asdict(m), "median": m.median} for m in measurements]
-        args.results.write_text(json.dumps(rows, indent=1) + "\n")
+        machine = {"cpus": os.cpu_count(), "architecture": platform.machine(), "python": platform.python_version()}
+        results = {"episodes": source, "machine": machine, "measurements": rows}
+        args.results.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":
