@@ -116,8 +116,8 @@ class _Walk:
 
     def _items(self, pairs: Any) -> Any:
         """Values in an order that is the same whatever the order of insertion."""
-        keyed = sorted(((canonical_digest(key), key, value) for key, value in pairs), key=lambda triple: triple[0])
-        return tuple((canonical(key), self.visit(value)) for _, key, value in keyed)
+        keyed = sorted(((canonical(key), value) for key, value in pairs), key=lambda pair: digest_of(pair[0]))
+        return tuple((key, self.visit(value)) for key, value in keyed)
 
 
 def _name(thing: Any) -> str:

@@ -8,6 +8,7 @@ state. They are pickled together, so that what is shared between layers stays sh
 from __future__ import annotations
 
 import dataclasses
+import functools
 import io
 import pickle
 import types
@@ -141,7 +142,12 @@ def _is_state(layer: Gym, name: str) -> bool:
 def _is_viewer(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(map(_is_viewer, value))
-    return type(value).__module__.partition(".")[0] in _VIEWER_MODULES
+    return _of_viewer_module(type(value).__module__)
+
+
+@functools.cache
+def _of_viewer_module(module: str) -> bool:
+    return module.partition(".")[0] in _VIEWER_MODULES
 
 
 def _neutral(kind: type) -> frozenset[str]:
@@ -156,7 +162,7 @@ class _Pickler(pickle.Pickler):
     def persistent_id(self, obj: Any) -> tuple[str, int] | None:
         if id(obj) in self._indices:
             return "layer", self._indices[id(obj)]
-        return ("viewer", 0) if _is_viewer(obj) and not isinstance(obj, list | tuple) else None
+        return ("viewer", 0) if _of_viewer_module(type(obj).__module__) else None
 
 
 class _Unpickler(pickle.Unpickler):

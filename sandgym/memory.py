@@ -91,7 +91,10 @@ class InMemoryEnv(SnapshottableEnv[str, str], abc.ABC):
 
     @abc.abstractmethod
     def _observe(self, task: int, state: Any) -> tuple[str, dict[str, Any]]:
-        """Observation of a state and the environment's own part of ``info``."""
+        """Observation of a state and the environment's own part of ``info``.
+
+        Its values are immutable, or dictionaries of immutable values; so are those of ``Outcome.extra``.
+        """
 
     def _draw_task(self, rng: np.random.Generator) -> int:
         """A random task for a reset that names none."""
@@ -162,7 +165,7 @@ class InMemoryEnv(SnapshottableEnv[str, str], abc.ABC):
         self._episode, self._last = episode, snapshot.last
         self._seed, self._draws = episode.seed, episode.draws
         observation, info = snapshot.last
-        return observation, info.copy()
+        return observation, _handed_out(info)
 
     def fork(self, k: int) -> list[Self]:
         """See ``SnapshottableEnv.fork``; reference copies of one immutable world."""
@@ -211,4 +214,9 @@ class InMemoryEnv(SnapshottableEnv[str, str], abc.ABC):
             **outcome.extra,
         }
         self._episode, self._last = episode, (observation, info)
-        return observation, info.copy()
+        return observation, _handed_out(info)
+
+
+def _handed_out(info: dict[str, Any]) -> dict[str, Any]:
+    """A copy for the caller, who may change it: the other values of an ``info`` are immutable."""
+    return {key: value.copy() if type(value) is dict else value for key, value in info.items()}
