@@ -58,7 +58,8 @@ def check_snapshottable_env(
         probe = Probe(env)
         draw = _drawer(env, actions, seed)
         when = "before the first reset (give the check an environment that has had none)"
-        probe.check_needs_reset(draw({}, 0), 0, when)
+        for name, *arguments in (("step", draw({}, 0)), ("snapshot",), ("fork", 1)):
+            probe.check_needs_reset(0, when, name, *arguments)
         recorded: list[Recording] = []
         for episode in range(episodes):
             record = Recording(probe, seed + episode, draw, max_steps if actions is None else len(actions))

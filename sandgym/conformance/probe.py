@@ -66,15 +66,15 @@ class Probe:
         observation, info = self.call("restore", step, snapshot)
         return Result(observation, 0.0, False, False, info)
 
-    def check_needs_reset(self, action: Any, step: int, when: str) -> None:
-        """A step here must raise ``ResetNeeded``."""
+    def check_needs_reset(self, step: int, when: str, name: str, *arguments: Any) -> None:
+        """The method must raise ``ResetNeeded`` here."""
         try:
-            seen = f"it returned {self.env.step(action)!r}"
+            seen = f"it returned {getattr(self.env, name)(*arguments)!r}"
         except gymnasium.error.ResetNeeded:
             return
         except Exception as error:
             seen = f"{type(error).__name__}: {error}"
-        expected = f"step() {when} to raise gymnasium.error.ResetNeeded"
+        expected = f"{name}() {when} to raise gymnasium.error.ResetNeeded"
         raise ContractViolation(Violation.RESET_NEEDED, step, expected, seen)
 
 

@@ -54,7 +54,7 @@ class Recording:
             self.results.append(own(probe.step(self.actions[-1], step)))
             check_info(self.results[-1].info, step)
         if self.over:
-            probe.check_needs_reset(draw({}, 0), len(self.actions), "after the end of the episode")
+            probe.check_needs_reset(len(self.actions), "after the end of the episode", "step", draw({}, 0))
         # As many as there are, evenly spread; the last one is where the episode ended.
         self.points = sorted({round(i) for i in np.linspace(0, len(self.actions), _POINTS)})
 
@@ -135,8 +135,8 @@ class Recording:
         if self.over:
             self._detour()
             self.probe.restore(self.snapshots[-1], len(self.actions))
-            last = self.actions[-1]
-            self.probe.check_needs_reset(last, len(self.actions), "after the end of a restored episode")
+            when = "after the end of a restored episode"
+            self.probe.check_needs_reset(len(self.actions), when, "step", self.actions[-1])
 
     def _detour(self) -> None:
         """Another episode, so that nothing of the restored one is still there by chance."""

@@ -39,7 +39,8 @@ _FIXES = {
     Violation.MISSING_METHODS: "derive from sandgym.SnapshottableEnv; if gymnasium.make wrapped the environment, "
     "register it with order_enforce=False, disable_env_checker=True and no max_episode_steps, or check env.unwrapped",
     Violation.RAISED: "see the exception that caused this one; a malformed action must cost a step and not raise",
-    Violation.RESET_NEEDED: "raise gymnasium.error.ResetNeeded in step() before the first reset and after the end",
+    Violation.RESET_NEEDED: "raise gymnasium.error.ResetNeeded in step(), snapshot() and fork() before the first "
+    "reset, and in step() after the end",
     Violation.INFO_KEYS: "put task_id (str), step (int, actions since the reset), success (bool) and score (float in "
     "[0, 1]) into the info of every reset and step",
     Violation.HIDDEN_RNG: "draw from a generator that reset(seed=...) seeds and the snapshot holds; no global "

@@ -56,7 +56,7 @@ class ForksShareGenerator(LadderEnv):
 
 class ForksAreItself(LadderEnv):
     def fork(self, k: int) -> Any:
-        return [self] * k
+        return [self] * len(super().fork(k))
 
 
 class ForksAtTheStart(LadderEnv):
@@ -226,6 +226,11 @@ class StepsBeforeReset(LadderEnv):
         return super().step(action)
 
 
+class SnapshotsBeforeReset(LadderEnv):
+    def snapshot(self) -> Snapshot:
+        return Snapshot("ladder", None, ("", {})) if self.trail is None else super().snapshot()
+
+
 class StepsAfterTheEnd(LadderEnv):
     def step(self, action: str) -> Any:
         self.over = False
@@ -273,7 +278,8 @@ CASES: list[tuple[type[Any], Violation, str]] = [
     (AssignableSnapshot, Violation.MUTABLE, "assignment to snapshot.state"),
     (InfoWithoutScore, Violation.INFO_KEYS, "info with score"),
     (InfoWithOtherStep, Violation.INFO_KEYS, "info['step'] to be the int 0"),
-    (StepsBeforeReset, Violation.RESET_NEEDED, "before the first reset"),
+    (StepsBeforeReset, Violation.RESET_NEEDED, "step() before the first reset"),
+    (SnapshotsBeforeReset, Violation.RESET_NEEDED, "snapshot() before the first reset"),
     (StepsAfterTheEnd, Violation.RESET_NEEDED, "after the end"),
     (RaisesOnNonsense, Violation.RAISED, "KeyError"),
     (NoSnapshots, Violation.MISSING_METHODS, "has no snapshot(), restore(), fork(), state_digest"),
