@@ -1,0 +1,1 @@
+"""Algorithms on one rollout and evaluation harness; see ``algos.train``."""

@@ -182,3 +182,24 @@ def _top_down(tree: Tree) -> list[int]:
         order.append(index)
         stack.extend(tree.segments[index].children)
     return order
+
+
+def leaf_weights(tree: Tree) -> dict[int, float]:
+    """Weight of each leaf that did not fail: the product of 1/K on its path; they sum to 1 a tree."""
+    children = living_children(tree, alive(tree))
+    weights: dict[int, float] = {}
+    stack = [(ROOT, 1.0)]
+    while stack:
+        index, weight = stack.pop()
+        outcome = tree.segments[index].outcome
+        if outcome is not None and not outcome.failed:
+            weights[index] = weight
+        stack += [(child, weight / len(children[index])) for child in children[index]]
+    return weights
+
+
+def tied_groups(tree: Tree) -> int:
+    """Branches whose children all have the same value, and so teach nothing."""
+    children = living_children(tree, alive(tree))
+    values = tree_values(tree, children)
+    return sum(len(group) > 1 and float(np.ptp(values[group])) == 0.0 for group in children)

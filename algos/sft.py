@@ -135,7 +135,11 @@ def fine_tune(
         norm = torch.nn.utils.clip_grad_norm_(decay, 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        metrics = {"loss": float(loss), "entropy": float(scored.entropies.detach().mean()), "grad_norm": float(norm)}
+        metrics = {
+            "loss": float(loss.detach()),
+            "entropy": float(scored.entropies.detach().mean()),
+            "grad_norm": float(norm),
+        }
         recent = [*recent[-19:], metrics]
         if progress is not None:
             progress(step, metrics)

@@ -1,0 +1,144 @@
+"""The resolved configuration of a run: one tree of frozen dataclasses, written as YAML.
+
+Invariant: a run folder's ``config.yaml`` names every setting, so that the run can be
+repeated from it alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from algos.evaluate import EvaluationConfig
+from algos.learner import OptimizerConfig
+from algos.registry import ALGORITHMS
+from algos.rollout import RolloutConfig
+from algos.sft import SFTConfig
+from algos.tiny import TinyConfig
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Everything that a training run depends on.
+
+    Attributes:
+        env: Gymnasium id of a snapshottable text environment.
+        env_options: arguments of ``gymnasium.make``; the split is chosen by the trainer.
+        algo: name in ``algos.registry``.
+        algo_options: settings of the algorithm that differ from its defaults.
+        model: ``"tiny"``, a folder or a hub id.
+        updates: batches to learn from.
+        tasks_per_update: trees a batch.
+        temperature: of the rollouts' sampling and of the loss.
+        max_turn_tokens: tokens of one action at most.
+        train_split, eval_split: splits of the environment.
+        eval_tasks: the first so many tasks of the evaluation split.
+        eval_every: evaluate after every so many updates (0: only before and after).
+        checkpoint_every: save after every so many updates.
+        warm_start: whether an untrained ``tiny`` is fitted to demonstrations first.
+    """
+
+    env: str
+    algo: str
+    env_options: dict[str, Any] = field(default_factory=dict)
+    algo_options: dict[str, Any] = field(default_factory=dict)
+    model: str = "tiny"
+    seed: int = 0
+    updates: int = 60
+    tasks_per_update: int = 12
+    temperature: float = 1.0
+    max_turn_tokens: int = 32
+    train_split: str = "train"
+    eval_split: str = "dev"
+    eval_tasks: int = 100
+    eval_every: int = 0
+    checkpoint_every: int = 5
+    device: str = "cpu"
+    warm_start: bool = True
+    rollout: RolloutConfig = field(default_factory=RolloutConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    sft: SFTConfig = field(default_factory=SFTConfig)
+    tiny: TinyConfig = field(default_factory=TinyConfig)
+
+    def __post_init__(self) -> None:
+        if self.algo not in ALGORITHMS:
+            raise ValueError(f"unknown algorithm {self.algo!r}; known: {', '.join(sorted(ALGORITHMS))}")
+        for name in ("updates", "tasks_per_update", "max_turn_tokens", "eval_tasks", "checkpoint_every"):
+            if getattr(self, name) < (0 if name == "updates" else 1):
+                raise ValueError(f"{name} is too small: {getattr(self, name)}")
+        if self.temperature <= 0:
+            raise ValueError(f"temperature must be positive, not {self.temperature}")
+
+    def algorithm(self) -> Any:
+        """The algorithm with its settings."""
+        kind = ALGORITHMS[self.algo]
+        return kind(from_mapping(kind.Config, self.algo_options, self.algo))  # type: ignore[arg-type]
+
+    def save(self, path: Path) -> None:
+        """Write as YAML."""
+        plain = dataclasses.asdict(self)
+        plain["algo_options"] = dataclasses.asdict(self.algorithm().config)
+        path.write_text(yaml.safe_dump(_plain(plain), sort_keys=False), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> TrainConfig:
+        """Read what ``save`` wrote.
+
+        Raises:
+            ValueError: not a configuration; the message names the key.
+        """
+        return from_mapping(cls, yaml.safe_load(path.read_text(encoding="utf-8")), str(path))
+
+
+def from_mapping(kind: type[Any], values: Any, where: str) -> Any:
+    """Build a frozen dataclass from a mapping, checking names and types.
+
+    Raises:
+        ValueError: an unknown key, or a value of the wrong type; names both and lists the known keys.
+    """
+    if not isinstance(values, Mapping):
+        raise ValueError(f"{where}: expected settings by name, not {type(values).__name__}")
+    hints = typing.get_type_hints(kind)
+    known = [f.name for f in dataclasses.fields(kind)]
+    unknown = sorted(set(values) - set(known))
+    if unknown:
+        raise ValueError(f"{where}: unknown setting {', '.join(unknown)}; known: {', '.join(known)}")
+    return kind(**{name: _convert(hints[name], value, f"{where}.{name}") for name, value in values.items()})
+
+
+def _convert(hint: Any, value: Any, where: str) -> Any:
+    origin = typing.get_origin(hint)
+    if dataclasses.is_dataclass(hint):
+        return from_mapping(hint, value, where)  # type: ignore[arg-type]
+    if origin is typing.Literal:
+        if value not in typing.get_args(hint):
+            raise ValueError(f"{where}: {value!r} is not one of {', '.join(map(repr, typing.get_args(hint)))}")
+        return value
+    if origin is types.UnionType:
+        if value is None and type(None) in typing.get_args(hint):
+            return None
+        return _convert(next(a for a in typing.get_args(hint) if a is not type(None)), value, where)
+    if origin is tuple and isinstance(value, list | tuple):
+        return tuple(float(v) for v in value)
+    if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    expected = origin or hint
+    if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):
+        raise ValueError(f"{where}: expected {expected.__name__}, not {value!r}")
+    return value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return value

@@ -1,0 +1,128 @@
+"""Evaluation on fixed tasks with the training harness, and its statistics.
+
+Invariant: an evaluation is a function of policy, tasks, sampling and seed; running it
+again gives the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import bootstrap
+
+from algos.base import Plan
+from algos.engines.base import Sampling
+from algos.ledger import Ledger
+from algos.policy import Policy
+from algos.rollout import Rollout, RolloutConfig, TextEnv
+from algos.tree import ROOT
+
+EVALUATION_SEED = 20_000
+
+
+@dataclass(frozen=True)
+class EvaluationConfig:
+    """How a policy is evaluated.
+
+    Attributes:
+        samples: sampled episodes a task.
+        temperature: of the sampled episodes; greedy ones are always played too.
+        max_turn_tokens: tokens of one action at most.
+        seed: of the sampled episodes.
+    """
+
+    samples: int = 4
+    temperature: float = 1.0
+    max_turn_tokens: int = 32
+    seed: int = EVALUATION_SEED
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A mean with its 95 % interval: percentile bootstrap over tasks of the tasks' means."""
+
+    mean: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: npt.NDArray[np.float64]) -> Statistic:
+        """Of an array of shape (tasks, samples); tasks of no sample (NaN rows) are left out."""
+        tasks = np.nanmean(values, 1) if values.size else np.zeros(0)
+        tasks = tasks[~np.isnan(tasks)]
+        if not len(tasks):
+            return cls(float("nan"), float("nan"), float("nan"))
+        mean = float(tasks.mean())
+        if np.ptp(tasks) == 0:
+            return cls(mean, mean, mean)
+        interval = bootstrap((tasks,), np.mean, method="percentile", n_resamples=2000, rng=0).confidence_interval
+        return cls(mean, float(interval.low), float(interval.high))
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Results of one way of playing: arrays of shape (tasks, samples), NaN where the infrastructure failed."""
+
+    tasks: tuple[str, ...]
+    temperature: float
+    success: npt.NDArray[np.float64]
+    score: npt.NDArray[np.float64]
+    steps: npt.NDArray[np.float64]
+
+    def summary(self) -> dict[str, Any]:
+        """Success and score with intervals, mean steps, and what was played."""
+        return {
+            "temperature": self.temperature,
+            "tasks": len(self.tasks),
+            "samples": self.success.shape[1],
+            "success": asdict(Statistic.of(self.success)),
+            "score": asdict(Statistic.of(self.score)),
+            "steps": float(np.nanmean(self.steps)),
+        }
+
+
+def evaluate(
+    policy: Policy,
+    env: TextEnv,
+    tasks: Sequence[str],
+    config: EvaluationConfig,
+    ledger: Ledger | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Evaluation]:
+    """Play every task greedily and ``config.samples`` times sampled, to the environment's own horizon.
+
+    Args:
+        policy: who plays.
+        env: any instance of the environment.
+        tasks: task ids.
+        config: sampling.
+        ledger: counts what is spent.
+        progress: called with (episodes ended, episodes in all).
+
+    Returns:
+        ``"greedy"`` and ``"sampled"``.
+    """
+    rollout = Rollout(
+        env, policy.engine(), policy.prompts, RolloutConfig(0.0, max_invalid_actions=None), ledger or Ledger()
+    )
+    total = len(tasks) * (1 + config.samples)
+    results: dict[str, Evaluation] = {}
+    for name, samples, temperature, before in (
+        ("greedy", 1, 0.0, 0),
+        ("sampled", config.samples, config.temperature, len(tasks)),
+    ):
+        sampling = Sampling(temperature, config.max_turn_tokens)
+        report = (lambda n, before=before: progress(before + n, total)) if progress is not None else None
+        trees = rollout.collect(tasks, Plan(samples), sampling, config.seed, progress=report)
+        columns = np.full((3, len(tasks), samples), np.nan)
+        for t, tree in enumerate(trees):
+            for s, child in enumerate(tree.segments[ROOT].children):
+                outcome = tree.segments[child].outcome
+                if outcome is not None and not outcome.failed:
+                    columns[:, t, s] = outcome.success, outcome.score, outcome.steps
+        results[name] = Evaluation(tuple(tasks), temperature, *columns)
+    return results

@@ -1,0 +1,128 @@
+"""A run's folder: what is written there, and how it is read again.
+
+Layout: ``config.yaml`` (resolved), ``metrics.jsonl`` (one row an update),
+``tensorboard/``, ``ledger.json``, ``evaluation.json``, ``start/`` (the policy before
+reinforcement learning), ``checkpoints/`` and ``curve.png``.
+
+Invariant: every file is either complete or absent; after a crash ``start`` cuts the
+metrics back to the checkpoint that the run goes on from.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from algos.checkpoint import checkpoints
+from algos.config import TrainConfig
+from algos.ledger import Ledger
+from algos.policy import Policy
+
+
+class RunFolder:
+    """Paths and writers of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.checkpoints = path / "checkpoints"
+        self.start_policy = path / "start"
+        self._writer: Any = None
+
+    @classmethod
+    def create(cls, path: Path, config: TrainConfig) -> RunFolder:
+        """A new run.
+
+        Raises:
+            FileExistsError: there is a run already.
+        """
+        if (path / "config.yaml").exists():
+            raise FileExistsError(f"{path} holds a run already; go on with --resume {path} or choose another folder")
+        path.mkdir(parents=True, exist_ok=True)
+        config.save(path / "config.yaml")
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: Path) -> tuple[RunFolder, TrainConfig]:
+        """An existing run and its configuration.
+
+        Raises:
+            FileNotFoundError: the folder holds no run.
+        """
+        if not (path / "config.yaml").is_file():
+            raise FileNotFoundError(f"{path} is not a run folder: it has no config.yaml")
+        return cls(path), TrainConfig.load(path / "config.yaml")
+
+    def policy(self, which: str = "latest") -> Path:
+        """Folder of a policy of this run: ``"start"``, ``"latest"`` or a checkpoint's name.
+
+        Raises:
+            FileNotFoundError: the run has no such policy; the message lists those it has.
+        """
+        found = {p.name: p for p in checkpoints(self.checkpoints)}
+        if self.start_policy.is_dir():
+            found = {"start": self.start_policy, **found}
+        if which == "latest" and found:
+            return list(found.values())[-1]
+        if which not in found:
+            raise FileNotFoundError(f"no policy {which!r} in {self.path}; it has: {', '.join(found) or 'none'}")
+        return found[which]
+
+    def write_start_policy(self, policy: Policy) -> None:
+        """Keep the policy that learning starts from."""
+        partial = self.path / f".start-{os.getpid()}"
+        policy.save(partial)
+        partial.rename(self.start_policy)
+
+    def start(self, updates: int) -> None:
+        """Drop metrics of updates that will be made again, and open TensorBoard."""
+        from torch.utils.tensorboard import SummaryWriter
+
+        rows = [row for row in self.metrics() if row["update"] <= updates]
+        self._replace("metrics.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        self._writer = SummaryWriter(str(self.path / "tensorboard"), purge_step=updates + 1)
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """Rows of ``metrics.jsonl``; a last line that a crash cut off is ignored."""
+        rows: list[dict[str, Any]] = []
+        path = self.path / "metrics.jsonl"
+        for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+            try:
+                rows.append(json.loads(line))
+            except json.JSONDecodeError:
+                break
+        return rows
+
+    def write_metrics(self, row: dict[str, Any]) -> None:
+        """Append one update's row."""
+        with (self.path / "metrics.jsonl").open("a", encoding="utf-8") as handle:
+            handle.write(json.dumps(row) + "\n")
+        for name, value in row.items():
+            self._writer.add_scalar(name if "/" in name else f"train/{name}", value, row["update"])
+        self._writer.flush()
+
+    def evaluations(self) -> dict[str, Any]:
+        """Evaluations made so far, by when they were made."""
+        path = self.path / "evaluation.json"
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        return found
+
+    def write_evaluation(self, when: str, summary: dict[str, Any]) -> None:
+        """Add an evaluation."""
+        self._replace("evaluation.json", json.dumps({**self.evaluations(), when: summary}, indent=1) + "\n")
+
+    def write_ledger(self, ledger: Ledger) -> None:
+        """What the run has spent."""
+        self._replace("ledger.json", json.dumps(ledger.to_dict(), indent=1) + "\n")
+
+    def draw_curve(self) -> None:
+        """``curve.png`` from the metrics and evaluations."""
+        from algos.curve import draw_curve
+
+        draw_curve(self.metrics(), self.evaluations(), self.path / "curve.png")
+
+    def _replace(self, name: str, text: str) -> None:
+        partial = self.path / f".{name}-{os.getpid()}"
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(self.path / name)

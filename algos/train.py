@@ -1,0 +1,211 @@
+"""The training loop: plan -> rollout -> credit -> update, with a run folder that can be resumed.
+
+Invariant: the state after update n is a function of the configuration; a run that was
+killed and resumed writes the same metrics as one that was not (times aside).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+
+from algos.checkpoint import checkpoints, read_state, save_checkpoint
+from algos.config import TrainConfig
+from algos.credit import alive, leaf_weights, prefix_explained_share, tied_groups
+from algos.engines.base import Sampling
+from algos.evaluate import Evaluation, evaluate
+from algos.learner import Learner
+from algos.ledger import Ledger
+from algos.policy import Policy
+from algos.rollout import Rollout, derive_seed
+from algos.runfolder import RunFolder
+from algos.tree import Tree
+from algos.warmstart import starting_policy
+
+Listener = Callable[[str, dict[str, Any]], None]
+
+
+class Stopped(Exception):
+    """The run was asked to stop; its state is saved."""
+
+
+class Trainer:
+    """One run.
+
+    Args:
+        config: the run's settings; on resume they come from the folder.
+        folder: where the run lives.
+        listener: told of everything that happens, as (event, data): ``sft``, ``evaluating``,
+            ``evaluated``, ``rollout``, ``update``, ``saved``.
+    """
+
+    def __init__(self, config: TrainConfig, folder: RunFolder, listener: Listener | None = None) -> None:
+        self.config, self.folder = config, folder
+        self._tell = listener or (lambda event, data: None)
+        self.stop_requested = False
+
+    def run(self) -> dict[str, Any]:
+        """Train from the newest checkpoint, or from the start.
+
+        Returns:
+            The run's evaluations, as in ``evaluation.json``.
+
+        Raises:
+            Stopped: ``stop_requested`` was set; everything finished so far is saved.
+        """
+        config = self.config
+        torch.manual_seed(config.seed)
+        env = self._make_env(config.train_split)
+        policy, first, state = self._policy()
+        algorithm = config.algorithm()
+        if algorithm.needs_values:
+            policy.add_value_head()
+        learner = Learner(policy, config.optimizer, config.temperature, config.updates)
+        ledger = Ledger()
+        if state is not None:
+            checkpoint = checkpoints(self.folder.checkpoints)[-1]
+            learner.optimizer.load_state_dict(torch.load(checkpoint / "optimizer.pt", weights_only=True))
+            algorithm.load_state_dict(state["algorithm"])
+            ledger = Ledger.from_dict(state["ledger"])
+        self.folder.start(first)
+        reference = Policy.load(self.folder.start_policy, config.device) if algorithm.loss.kl_coefficient else None
+        if "before" not in self.folder.evaluations():
+            self._evaluate("before", Policy.load(self.folder.start_policy, config.device), ledger)
+        for update in range(first, config.updates):
+            self._update(update, env, policy, learner, algorithm, ledger, reference)
+            done = update + 1
+            last = done == config.updates
+            if last or done % config.checkpoint_every == 0 or self.stop_requested:
+                save_checkpoint(self.folder.checkpoints, done, policy, learner.optimizer, algorithm, ledger)
+                self.folder.write_ledger(ledger)
+                self._tell("saved", {"update": done})
+            if self.stop_requested and not last:
+                raise Stopped
+            if config.eval_every and done % config.eval_every == 0 and not last:
+                self._evaluate(f"update {done}", policy, ledger)
+        if "after" not in self.folder.evaluations():
+            self._evaluate("after", policy, ledger)
+        self.folder.draw_curve()
+        return self.folder.evaluations()
+
+    def _make_env(self, split: str) -> Any:
+        return gymnasium.make(self.config.env, **{**self.config.env_options, "split": split})
+
+    def _policy(self) -> tuple[Policy, int, dict[str, Any] | None]:
+        """The policy to go on with, the number of updates it has had, and its checkpoint's state."""
+        found = checkpoints(self.folder.checkpoints)
+        if found:
+            state = read_state(found[-1])
+            return Policy.load(found[-1], self.config.device), state["update"], state
+        if not self.folder.start_policy.is_dir():
+            env = self._make_env(self.config.train_split)
+            policy = starting_policy(self.config, env, lambda step, m: self._sft_step(step, m))
+            self.folder.write_start_policy(policy)
+        return Policy.load(self.folder.start_policy, self.config.device), 0, None
+
+    def _sft_step(self, step: int, metrics: dict[str, float]) -> None:
+        self._tell("sft", {"step": step + 1, "steps": self.config.sft.steps, **metrics})
+        if self.stop_requested:
+            raise KeyboardInterrupt
+
+    def _evaluate(self, when: str, policy: Policy, ledger: Ledger) -> None:
+        results = evaluate_policy(self.config, policy, lambda n, total: self._evaluating(when, n, total))
+        summary = {name: result.summary() for name, result in results.items()}
+        self.folder.write_evaluation(when, summary)
+        self._tell("evaluated", {"when": when, **summary})
+
+    def _evaluating(self, when: str, episodes: int, total: int) -> None:
+        self._tell("evaluating", {"when": when, "episodes": episodes, "total": total})
+        if self.stop_requested:
+            raise Stopped
+
+    def _update(
+        self,
+        update: int,
+        env: Any,
+        policy: Policy,
+        learner: Learner,
+        algorithm: Any,
+        ledger: Ledger,
+        reference: Policy | None,
+    ) -> None:
+        config = self.config
+        rng = np.random.default_rng((config.seed, update))
+        tasks = env.unwrapped.task_ids
+        chosen = rng.choice(len(tasks), min(config.tasks_per_update, len(tasks)), replace=False)
+        before = ledger.to_dict()
+        started = time.perf_counter()
+        rollout = Rollout(env, policy.engine(), policy.prompts, config.rollout, ledger)
+        trees = rollout.collect(
+            [tasks[int(i)] for i in chosen],
+            algorithm.plan(),
+            Sampling(config.temperature, config.max_turn_tokens),
+            derive_seed(config.seed, "rollout", update),
+            update,
+            lambda n: self._tell("rollout", {"update": update + 1, "episodes": n}),
+        )
+        trees = [tree for tree in trees if any(alive(tree))]
+        ledger.tied_groups += sum(tied_groups(tree) for tree in trees)
+        rolled = time.perf_counter()
+        metrics = _rollout_metrics(trees)
+        if trees:
+            values = learner.values(trees) if algorithm.needs_values else None
+            credits = algorithm.credit(trees, values)
+            metrics |= learner.update(
+                trees, credits, algorithm.loss, update, algorithm.epochs, algorithm.minibatches, reference
+            )
+            metrics |= algorithm.learn_from(trees)
+        learned = time.perf_counter()
+        ledger.updates += 1
+        ledger.trained_tokens += algorithm.epochs * sum(tree.unique_tokens() for tree in trees)
+        ledger.rollout_seconds += rolled - started
+        ledger.learn_seconds += learned - rolled
+        spent = {f"spent/{name}": value - before[name] for name, value in ledger.to_dict().items()}
+        row = {"update": update + 1, **metrics, **spent}
+        self.folder.write_metrics(row)
+        self._tell("update", row)
+
+
+def evaluate_policy(
+    config: TrainConfig, policy: Policy, progress: Callable[[int, int], None] | None = None
+) -> dict[str, Evaluation]:
+    """Evaluate a policy as the run with this configuration does before and after training."""
+    env = gymnasium.make(config.env, **{**config.env_options, "split": config.eval_split})
+    task_ids: Sequence[str] = env.unwrapped.task_ids  # type: ignore[attr-defined]
+    tasks = list(task_ids[: config.eval_tasks])
+    return evaluate(policy, env, tasks, config.evaluation, progress=progress)  # type: ignore[arg-type]
+
+
+def _rollout_metrics(trees: Sequence[Tree]) -> dict[str, float]:
+    """Success, score and return of the policy (leaves weighted so that each tree counts once), and its entropy."""
+    rows: list[tuple[float, float, float, float]] = []
+    entropies: list[float] = []
+    lengths: list[int] = []
+    for tree in trees:
+        for leaf, weight in leaf_weights(tree).items():
+            outcome = tree.segments[leaf].outcome
+            assert outcome is not None
+            rows.append((weight, outcome.success, outcome.score, outcome.return_))
+            lengths.append(outcome.steps)
+        for segment in tree.segments:
+            entropies += [h for h, written in zip(segment.entropies, segment.written, strict=True) if written]
+    if not rows:
+        return {}
+    table = np.asarray(rows, np.float64)
+    success, score, return_ = (table[:, 0] @ table[:, 1:]) / table[:, 0].sum()
+    metrics = {
+        "success": float(success),
+        "score": float(score),
+        "return": float(return_),
+        "behaviour_entropy": float(np.mean(entropies)),
+        "steps": float(np.mean(lengths)),
+    }
+    share = prefix_explained_share(list(trees))
+    if share is not None:
+        metrics["prefix_explained"] = share
+    return metrics

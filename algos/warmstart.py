@@ -1,0 +1,91 @@
+"""Where a run's first policy comes from: a given model, or ``tiny`` fitted to demonstrations.
+
+Invariant: a warm-started ``tiny`` is a function of the environment's data and the
+settings; it is kept in the data root under a hash of both and used again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from algos.policy import Policy
+from algos.sft import SFTConfig, demonstrate, fine_tune, transcript
+from algos.tiny import TinyConfig, build_model, build_tokenizer, identifier_tokens
+from sandgym.core import digest_of
+from sandgym.data import data_root
+
+VERSION = 1
+log = logging.getLogger("sandgym")
+
+Progress = Callable[[int, dict[str, float]], None]
+
+
+def starting_policy(config: Any, env: Any, progress: Progress | None = None) -> Policy:
+    """The policy that a run with this ``TrainConfig`` starts from.
+
+    ``tiny`` comes from the cache when it is there. Any other model is loaded as it is.
+
+    Raises:
+        OSError: there is no such model.
+    """
+    if config.model != "tiny":
+        return Policy.load(config.model, config.device)
+    if not config.warm_start:
+        demonstrations = demonstrate(env, list(env.unwrapped.task_ids), config.sft.demonstrations, 0.0, config.seed)
+        tokenizer = _tokenizer(env, [t for d in demonstrations for t in d.texts()], config.tiny)
+        return Policy.of(build_model(tokenizer, config.tiny, config.sft.seed), tokenizer)
+    folder = warm_start_folder(env, config.tiny, config.sft)
+    if not folder.is_dir():
+        log.info("no warm-started policy in the cache; fitting one to demonstrations")
+        save_atomically(warm_started_tiny(env, config.tiny, config.sft, progress), folder)
+    return Policy.load(folder, config.device)
+
+
+def warm_start_folder(env: Any, tiny: TinyConfig, sft: SFTConfig) -> Path:
+    """Where the warm-started ``tiny`` for an environment and settings is kept."""
+    key = digest_of(VERSION, env.unwrapped.world, dataclasses.astuple(tiny), dataclasses.astuple(sft))
+    return data_root() / "policies" / f"tiny-{key[:16]}"
+
+
+def warm_started_tiny(env: Any, tiny: TinyConfig, sft: SFTConfig, progress: Progress | None = None) -> Policy:
+    """A fresh ``tiny`` fitted to the environment's own demonstrations."""
+    demonstrations = demonstrate(env, list(env.unwrapped.task_ids), sft.demonstrations, sft.noise, sft.seed)
+    tokenizer = _tokenizer(env, [t for d in demonstrations for t in d.texts()], tiny)
+    policy = Policy.of(build_model(tokenizer, tiny, sft.seed), tokenizer)
+    trees = [transcript(d, policy.prompts) for d in demonstrations]
+    fine_tune(policy, trees, sft, identifier_tokens(tokenizer), progress)
+    return policy
+
+
+def fine_tuned(policy: Policy, env: Any, sft: SFTConfig, progress: Progress | None = None) -> Policy:
+    """Any policy, fitted to the environment's demonstrations in its own transcript format."""
+    demonstrations = demonstrate(env, list(env.unwrapped.task_ids), sft.demonstrations, sft.noise, sft.seed)
+    fine_tune(policy, [transcript(d, policy.prompts) for d in demonstrations], sft, (), progress)
+    return policy
+
+
+def save_atomically(policy: Policy, folder: Path) -> None:
+    """Write a policy folder that is either complete or absent."""
+    partial = folder.with_name(f".{folder.name}-{os.getpid()}")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        partial.parent.mkdir(parents=True, exist_ok=True)
+        policy.save(partial)
+        if folder.is_dir():
+            shutil.rmtree(partial)
+        else:
+            partial.rename(folder)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def _tokenizer(env: Any, texts: list[str], tiny: TinyConfig) -> Any:
+    """Actions of an environment that ignores case are read and written in lower case."""
+    return build_tokenizer(texts, tiny, not env.unwrapped.metadata.get("case_sensitive", True))
