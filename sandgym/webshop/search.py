@@ -22,9 +22,9 @@ from sandgym.webshop.analysis import tokenize
 
 K1, B = np.float32(0.9), np.float32(0.4)
 RESULTS = 50  # what the shop shows of one query
-_EXHAUSTIVE = 30_000  # postings below which skipping costs more than it saves
-_SEED = 400  # documents scored in full to find the first threshold
-_LOOK_UP = 10  # a look-up of one document costs as much as adding so many postings
+_LEADING = 50_000  # postings to add before the first threshold is looked for
+_SEED = 1500  # documents scored in full to find it
+_LOOK_UP = 5  # a look-up of one document costs as much as adding so many postings
 _SLACK = 1 - 1e-6  # float32 rounding of a final score must not hide a document
 
 
@@ -115,8 +115,7 @@ class SearchIndex:
         if k < 1:
             raise ValueError(f"k must be at least 1, not {k}")
         terms = self._query_terms(query)
-        large = sum(len(term.docs) for term in terms) > _EXHAUSTIVE
-        docs, sums = self._candidates(terms, k, self._seed(terms, k) if large else 0.0)
+        docs, sums = self._candidates(terms, k)
         return self._best(docs, sums.astype(np.float32), k)
 
     def _query_terms(self, query: str) -> list[_Term]:
@@ -164,25 +163,27 @@ class SearchIndex:
         docs = term.docs.astype(np.intp)
         sums[docs] += self._impacts(term.weight, term.codes)
 
-    def _candidates(
-        self, terms: list[_Term], k: int, threshold: float
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _candidates(self, terms: list[_Term], k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """A superset of the ``k`` best documents, with their full sums (MaxScore).
 
-        ``threshold`` is a score that ``k`` documents reach, or 0 to skip nothing. Once the
-        terms that are left cannot lift a new document over it, they are only looked up in
-        the candidates, if those are few enough for that to pay.
+        Terms are added to the sums of all documents, the rarest first. After the first
+        ones the leading documents are scored in full: ``k`` of them reach some threshold.
+        Once the terms that are left cannot lift a new document over it, they are only
+        looked up in the candidates, if those are few enough for that to pay.
         """
         rest = np.cumsum([0.0] + [term.bound for term in reversed(terms)])[::-1]  # bounds of terms[i:]
         sums = np.zeros(len(self))
-        added = 0
+        threshold, added, postings = 0.0, 0, 0
         while added < len(terms):
             if rest[added] < threshold:
                 docs = np.flatnonzero(sums >= threshold - rest[added])
                 if len(docs) * _LOOK_UP <= len(terms[added].docs):
                     break
             self._add(sums, terms[added])
+            postings += len(terms[added].docs)
             added += 1
+            if threshold == 0 and postings >= _LEADING:
+                threshold = self._threshold(sums, terms[:added], terms[added:], k)
         else:
             docs = np.flatnonzero(sums >= threshold if threshold > 0 else sums > 0)
         sums = sums[docs]
@@ -194,20 +195,15 @@ class SearchIndex:
             docs, sums = docs[keep], sums[keep]
         return docs, sums
 
-    def _seed(self, terms: list[_Term], k: int) -> float:
+    def _threshold(self, sums: NDArray[np.float64], added: list[_Term], left: list[_Term], k: int) -> float:
         """A score that at least ``k`` documents reach; 0 where none is known."""
-        rare = [terms[0]]
-        for term in terms[1:]:
-            if sum(len(other.docs) for other in rare) + len(term.docs) <= _EXHAUSTIVE:
-                rare.append(term)
-        docs = np.concatenate([term.docs for term in rare])
-        gains = np.concatenate([self._impacts(term.weight, term.codes) for term in rare])
+        docs = np.concatenate([term.docs for term in added])
         if len(docs) > _SEED:
-            docs = docs[np.argpartition(gains, -_SEED)[-_SEED:]]
+            docs = docs[np.argpartition(sums[docs], -_SEED)[-_SEED:]]
         docs = np.unique(docs)
         if len(docs) < k:
             return 0.0
-        return _kth(sum((self._look_up(term, docs) for term in terms), np.zeros(len(docs))), k) * _SLACK
+        return _kth(sum((self._look_up(term, docs) for term in left), sums[docs]), k) * _SLACK
 
     def _look_up(self, term: _Term, docs: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
         """What a term adds to each of these documents."""

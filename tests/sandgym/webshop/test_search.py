@@ -23,9 +23,9 @@ def real_index(tmp_path_factory):
     return SearchIndex.open(folder)
 
 
-@pytest.mark.parametrize("exhaustive", [30_000, 0])
-def test_every_golden_query_has_the_original_results(real_index, monkeypatch, exhaustive):
-    monkeypatch.setattr(module, "_EXHAUSTIVE", exhaustive)
+@pytest.mark.parametrize("leading", [50_000, 1])
+def test_every_golden_query_has_the_original_results(real_index, monkeypatch, leading):
+    monkeypatch.setattr(module, "_LEADING", leading)
     rows = golden("search")
     assert len(rows) == 250
     for row in rows:
@@ -96,8 +96,8 @@ def test_pruning_changes_neither_results_nor_scores(documents, words, k):
     query = " ".join(words)
     expected = _plain_bm25(documents, query)[:k]
     with pytest.MonkeyPatch.context() as patch:
-        for exhaustive, seed in ((30_000, 400), (0, 400), (0, 3)):
-            patch.setattr(module, "_EXHAUSTIVE", exhaustive)
+        for leading, seed in ((50_000, 1500), (1, 1500), (1, 3)):
+            patch.setattr(module, "_LEADING", leading)
             patch.setattr(module, "_SEED", seed)
             docs, scores = index.rank(query, k)
             assert [(float(s), documents[d][0]) for d, s in zip(docs, scores, strict=True)] == expected
