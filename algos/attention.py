@@ -94,9 +94,7 @@ class TreeLayout:
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float | None) -> Tensor:
         """See ``Layout.attend``."""
-        queries = query.split(self.spans, 2)
-        keys = key.split(self.spans, 2)
-        values = value.split(self.spans, 2)
+        queries, keys, values = (torch.split(t, self.spans, 2) for t in (query, key, value))
         outputs = []
         for i, (own, above) in enumerate(zip(queries, self.ancestors, strict=True)):
             if above:

@@ -40,8 +40,13 @@ class BranchRule(Protocol):
     every turn.
     """
 
-    children: int
-    retrospective: bool
+    @property
+    def children(self) -> int:
+        """Children of each branch, the backbone's continuation included."""
+
+    @property
+    def retrospective(self) -> bool:
+        """See the class."""
 
     def choose(self, turn: Turn) -> int | None:
         """Token of the turn before which to branch, or None."""
@@ -89,5 +94,5 @@ class Algorithm(abc.ABC):
         """What ``learn_from`` has learned, as plain numbers and lists."""
         return {}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:  # noqa: B027  nothing to load by default
         """Inverse of ``state_dict``."""

@@ -95,7 +95,8 @@ class TrainConfig:
         Raises:
             ValueError: not a configuration; the message names the key.
         """
-        return from_mapping(cls, yaml.safe_load(path.read_text(encoding="utf-8")), str(path))
+        config: TrainConfig = from_mapping(cls, yaml.safe_load(path.read_text(encoding="utf-8")), str(path))
+        return config
 
 
 def from_mapping(kind: type[Any], values: Any, where: str) -> Any:

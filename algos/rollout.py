@@ -265,7 +265,7 @@ class Rollout:
         full = leaf.position + len(following) + max_tokens > self.engine.context
         over = terminated or truncated or given_up or full
         weight = self.config.success_weight
-        shaped = (1 - weight) * reward + weight * (over and info["success"])
+        shaped = (1 - weight) * float(reward) + weight * (over and info["success"])
         segment.pay(shaped)
         leaf.return_ += shaped
         if over:

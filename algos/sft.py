@@ -6,6 +6,7 @@ and every random choice follow from the seed.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,9 @@ class SFTConfig:
         steps: optimizer steps.
         batch_tokens: tokens a step.
         lr: peak learning rate; rises over ``warmup`` steps, then falls to a tenth as a cosine.
+        observation_share: share of the observations' tokens that are learned too; their
+            repetitions teach copying sooner than the few action tokens do.
+        observation_weight: weight of such a token beside an action token's 1.
         permute_identifiers: rename identifiers at random in each example, so that the
             policy learns to copy them and not to remember them.
     """
@@ -42,6 +46,8 @@ class SFTConfig:
     lr: float = 3e-3
     warmup: int = 20
     weight_decay: float = 0.01
+    observation_share: float = 0.25
+    observation_weight: float = 0.3
     permute_identifiers: bool = True
     seed: int = 0
 
@@ -128,16 +134,19 @@ def fine_tune(
             batch.append(_renamed(trees[queue.pop()], names, rng))
         for group in optimizer.param_groups:
             group["lr"] = config.lr * _schedule(step, config)
-        packed = pack(batch, device=policy.device)
+        packed = pack([_with_observations(t, config.observation_share, rng) for t in batch], device=policy.device)
+        acted = torch.tensor([w for t in batch for w in t.segments[ROOT].written], device=policy.device)
+        acted = acted[packed.written]
         scored = score(policy, packed, 1.0)
-        loss = -scored.logprobs.mean()
-        loss.backward()
+        weights = torch.where(acted, 1.0, config.observation_weight)
+        loss = -(weights * scored.logprobs).sum() / weights.sum()
+        loss.backward()  # type: ignore[no-untyped-call]
         norm = torch.nn.utils.clip_grad_norm_(decay, 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         metrics = {
-            "loss": float(loss.detach()),
-            "entropy": float(scored.entropies.detach().mean()),
+            "loss": -float(scored.logprobs.detach()[acted].mean()),
+            "weighted_loss": float(loss.detach()),
             "grad_norm": float(norm),
         }
         recent = [*recent[-19:], metrics]
@@ -154,6 +163,17 @@ def _schedule(step: int, config: SFTConfig) -> float:
     return 0.1 + 0.45 * (1 + float(np.cos(np.pi * progress)))
 
 
+def _with_observations(tree: Tree, share: float, rng: np.random.Generator) -> Tree:
+    """A copy of a one-segment tree in which a random share of the observation is to be predicted too."""
+    if not share:
+        return tree
+    source = tree.segments[ROOT]
+    chosen = rng.random(len(source)) < share
+    chosen[0] = False
+    segment = dataclasses.replace(source, written=(chosen | np.asarray(source.written)).tolist())
+    return Tree(tree.task_id, segments=[segment])
+
+
 def _renamed(tree: Tree, names: Any, rng: np.random.Generator) -> Tree:
     """A copy of a one-segment tree with its identifiers renamed consistently."""
     if not len(names):
@@ -162,9 +182,5 @@ def _renamed(tree: Tree, names: Any, rng: np.random.Generator) -> Tree:
     tokens = np.asarray(source.tokens)
     present = np.intersect1d(tokens, names)
     renaming = dict(zip(present.tolist(), rng.choice(names, len(present), replace=False).tolist(), strict=True))
-    copy = Tree(tree.task_id)
-    segment = copy.segments[ROOT]
-    for name in ("written", "logprobs", "entropies", "rewards", "steps"):
-        setattr(segment, name, getattr(source, name))
-    segment.tokens = [renaming.get(t, t) for t in source.tokens]
-    return copy
+    segment = dataclasses.replace(source, tokens=[renaming.get(t, t) for t in source.tokens])
+    return Tree(tree.task_id, segments=[segment])

@@ -95,7 +95,7 @@ class TransformersEngine:
         if not requests:
             return completions
         hidden = self._append([(r.sequence, r.tokens) for r in requests])
-        order = np.arange(len(requests))
+        order = list(range(len(requests)))
         for i, request in enumerate(requests):
             self._move(request.sequence, i)
         stops = np.fromiter(stop, np.int64, len(stop))
@@ -119,12 +119,12 @@ class TransformersEngine:
             order, tokens = self._compact(order, tokens, done, requests)
             hidden = self._decode([requests[i].sequence for i in order], tokens, done[order])
 
-    def _compact(self, order: Any, tokens: Any, done: Any, requests: Sequence[Request]) -> tuple[Any, Any]:
+    def _compact(self, order: list[int], tokens: Any, done: Any, requests: Sequence[Request]) -> tuple[list[int], Any]:
         """Drop finished rows from the batch once they are many."""
         alive = ~done[order]
         if alive.mean() > 1 - COMPACT_SHARE:
             return order, tokens
-        order, tokens = order[alive], tokens[alive]
+        order, tokens = [i for i, a in zip(order, alive, strict=True) if a], tokens[alive]
         for row, i in enumerate(order):
             self._move(requests[i].sequence, row)
         return order, tokens

@@ -38,7 +38,8 @@ class Draw:
 
     def popular(self, items: Sequence[T], k: int) -> list[T]:
         """Like ``sample``, but the first items are drawn more often than the last."""
-        rest, taken = list(items), []
+        rest = list(items)
+        taken: list[T] = []
         while rest and len(taken) < k:
             share = self.random()
             taken.append(rest.pop(int(share * share * len(rest))))
