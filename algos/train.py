@@ -30,7 +30,7 @@ from algos.warmstart import starting_policy
 Listener = Callable[[str, dict[str, Any]], None]
 
 
-class Stopped(Exception):
+class Stopped(Exception):  # noqa: N818  a request that was met, not an error
     """The run was asked to stop; its state is saved."""
 
 

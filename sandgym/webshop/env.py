@@ -107,6 +107,7 @@ class WebShopEnv(InMemoryEnv):
     """
 
     instructions = INSTRUCTIONS
+    metadata = {**InMemoryEnv.metadata, "case_sensitive": False}  # noqa: RUF012  Gymnasium's own convention
     reward_version = "webshop-1"
 
     def __init__(
