@@ -88,7 +88,7 @@ class TransformersEngine:
         if tokens:
             self._append([(sequence, tokens)])
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def generate(self, requests: Sequence[Request], sampling: Sampling, stop: frozenset[int]) -> list[Completion]:
         """See ``Engine.generate``."""
         completions = [Completion([], [], []) for _ in requests]
@@ -144,7 +144,7 @@ class TransformersEngine:
         self._owners[old], self._owners[slot] = other, sequence
         self._slots[sequence] = slot
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def _append(self, items: list[tuple[int, Sequence[int]]]) -> Tensor:
         """Encode tokens of several sequences; returns the last hidden state of each, shape (items, hidden)."""
         longest = max(self._lengths[s] + len(t) for s, t in items)
