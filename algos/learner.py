@@ -16,7 +16,7 @@ from torch import Tensor
 
 from algos.credit import Credit
 from algos.losses import LossConfig, TokenBatch, policy_loss
-from algos.packing import Packed, micro_batches, pack
+from algos.packing import Packed, credited, micro_batches, pack
 from algos.policy import Policy
 from algos.tree import Tree
 
@@ -113,8 +113,8 @@ class Learner:
                 self._accumulate([trees[i] for i in chosen], [credits[i] for i in chosen], loss, reference, sums)
                 norms.append(self._apply())
         tokens = max(sums.pop("tokens", 0.0), 1.0)
-        metrics = {f"{name}": value / tokens for name, value in sums.items() if name != "loss"}
-        metrics["loss"] = sums.get("loss", 0.0)
+        totals = {name: sums.pop(name, 0.0) for name in ("loss", "trained_tokens")}
+        metrics = {name: value / tokens for name, value in sums.items()} | totals
         metrics["grad_norm"] = float(np.mean(norms)) if norms else 0.0
         metrics["lr"] = self.optimizer.param_groups[0]["lr"]
         return metrics
@@ -136,8 +136,16 @@ class Learner:
         sums: dict[str, float],
     ) -> None:
         self.policy.model.train()
-        for group in micro_batches(trees, self.config.micro_batch_tokens):
-            packed = pack([trees[i] for i in group], [credits[i] for i in group], self.policy.device)
+        prune = loss.only_advantages and all(c.value_targets is None for c in credits)
+        keep = [credited(t, c) if prune else [True] * len(t.segments) for t, c in zip(trees, credits, strict=True)]
+        sizes = [
+            sum(len(s) for s, k in zip(t.segments, kept, strict=True) if k) for t, kept in zip(trees, keep, strict=True)
+        ]
+        sums["trained_tokens"] = sums.get("trained_tokens", 0.0) + sum(sizes)
+        for group in micro_batches(sizes, self.config.micro_batch_tokens):
+            packed = pack(
+                [trees[i] for i in group], [credits[i] for i in group], self.policy.device, [keep[i] for i in group]
+            )
             if not len(packed.written):
                 continue
             scored = score(self.policy, packed, self.temperature)
@@ -185,7 +193,7 @@ class Learner:
         if head is None:
             raise ValueError("the policy has no value head")
         result: list[list[Any]] = [[np.zeros(len(s) + 1) for s in tree.segments] for tree in trees]
-        for group in micro_batches(trees, self.config.micro_batch_tokens):
+        for group in micro_batches([t.unique_tokens() for t in trees], self.config.micro_batch_tokens):
             packed = pack([trees[i] for i in group], device=self.policy.device)
             flat = head(_hidden(self.policy, packed)).squeeze(-1).float().cpu().numpy()
             for (t, i, start), first in zip(packed.segments, packed.firsts, strict=True):

@@ -33,6 +33,11 @@ class LossConfig:
     value_coefficient: float = 0.5
     tokens_per_episode: int = 64
 
+    @property
+    def only_advantages(self) -> bool:
+        """Whether tokens of advantage 0 contribute nothing."""
+        return not (self.kl_coefficient or self.entropy_coefficient)
+
 
 @dataclass
 class TokenBatch:

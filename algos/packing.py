@@ -46,8 +46,21 @@ class Packed:
     firsts: list[int]
 
 
-def pack(trees: Sequence[Tree], credits: Sequence[Credit] | None = None, device: torch.device | None = None) -> Packed:
-    """Concatenate trees; without credit, advantages are 0 and weights 1."""
+def pack(
+    trees: Sequence[Tree],
+    credits: Sequence[Credit] | None = None,
+    device: torch.device | None = None,
+    keep: Sequence[Sequence[bool]] | None = None,
+) -> Packed:
+    """Concatenate trees; without credit, advantages are 0 and weights 1.
+
+    Args:
+        trees: the rollouts.
+        credits: their advantages, weights and value targets.
+        device: of the tensors.
+        keep: for each tree the segments to pack (see ``credited``); a kept segment's
+            parents must be kept.
+    """
     tokens: list[int] = []
     positions: list[int] = []
     spans: list[int] = []
@@ -68,7 +81,7 @@ def pack(trees: Sequence[Tree], credits: Sequence[Credit] | None = None, device:
             start = len(tokens)
             ends[i] = (start + len(segment) - 1, depth + len(segment)) if len(segment) else (last, depth)
             above[i] = path
-            if not len(segment):
+            if not len(segment) or (keep is not None and not keep[t][i]):
                 continue
             slot[i] = len(spans)
             above[i] = [*path, slot[i]]
@@ -109,12 +122,32 @@ def pack(trees: Sequence[Tree], credits: Sequence[Credit] | None = None, device:
     )
 
 
-def micro_batches(trees: Sequence[Tree], max_tokens: int) -> Iterator[list[int]]:
-    """Indices of trees, grouped so that each group has at most ``max_tokens`` tokens (or one tree)."""
+def credited(tree: Tree, credit: Credit) -> list[bool]:
+    """Segments that hold, or lead to, a policy token of non-zero advantage and weight.
+
+    The others contribute nothing to a policy gradient and need not be computed.
+    """
+    keep = [
+        bool(np.any((np.asarray(segment.written, bool)) & (advantages != 0) & (weights != 0)))
+        for segment, advantages, weights in zip(tree.segments, credit.advantages, credit.weights, strict=True)
+    ]
+    for i in reversed(_parents_first(tree)):
+        keep[i] = keep[i] or any(keep[child] for child in tree.segments[i].children)
+    return keep
+
+
+def micro_batches(sizes: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
+    """Indices of the non-empty trees, in groups of at most ``max_tokens`` tokens or of one tree.
+
+    Args:
+        sizes: tokens of each tree.
+        max_tokens: of a group.
+    """
     group: list[int] = []
     size = 0
-    for i, tree in enumerate(trees):
-        tokens = tree.unique_tokens()
+    for i, tokens in enumerate(sizes):
+        if not tokens:
+            continue
         if group and size + tokens > max_tokens:
             yield group
             group, size = [], 0

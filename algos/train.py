@@ -162,7 +162,7 @@ class Trainer:
             metrics |= algorithm.learn_from(trees)
         learned = time.perf_counter()
         ledger.updates += 1
-        ledger.trained_tokens += algorithm.epochs * sum(tree.unique_tokens() for tree in trees)
+        ledger.trained_tokens += int(metrics.pop("trained_tokens", 0))
         ledger.rollout_seconds += rolled - started
         ledger.learn_seconds += learned - rolled
         spent = {f"spent/{name}": value - before[name] for name, value in ledger.to_dict().items()}
