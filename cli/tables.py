@@ -1,0 +1,76 @@
+"""The tables that say how good a policy is and what a run has spent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+
+from cli.console import count, duration
+
+Summary = dict[str, Any]
+
+
+def evaluation_table(title: str, columns: dict[str, Summary], gain: bool = False) -> Table:
+    """Success and score, greedy and sampled, of one or more evaluations.
+
+    Args:
+        title: of the table.
+        columns: evaluations (``greedy`` and ``sampled`` summaries) by their names.
+        gain: add the difference of the last and the first, in points.
+    """
+    table = Table(title=title, title_style="bold", title_justify="left", caption_justify="left", caption_style="dim")
+    table.add_column("")
+    table.add_column("")
+    for name in columns:
+        table.add_column(name, justify="right")
+    if gain:
+        table.add_column("gain", justify="right", style="bold")
+    first, *_, last = [*columns.values()] * 2 if len(columns) == 1 else list(columns.values())
+    for way in ("greedy", "sampled"):
+        for measure in ("success", "score"):
+            cells = [_cell(column[way][measure]) for column in columns.values()]
+            if gain:
+                points = 100 * (last[way][measure]["mean"] - first[way][measure]["mean"])
+                cells.append(f"{points:+.1f} points")
+            table.add_row(_played(last[way], way) if measure == "success" else "", measure, *cells)
+        table.add_section()
+    table.caption = "success: share of episodes with the full reward, %. score: mean reward x 100.\n" + (
+        "In brackets: 95 % interval (bootstrap over tasks)."
+    )
+    return table
+
+
+def evaluation_line(summary: Summary) -> str:
+    """An evaluation in one line."""
+    return ", ".join(
+        f"{way} success {100 * summary[way]['success']['mean']:.1f} % score {100 * summary[way]['score']['mean']:.1f}"
+        + (f" (temperature {summary[way]['temperature']:g})" if way == "sampled" else "")
+        for way in ("greedy", "sampled")
+    )
+
+
+def spent_line(ledger: dict[str, float]) -> str:
+    """A run's ledger in words."""
+    parts = [
+        f"{count(ledger['episodes'])} episodes",
+        f"{count(ledger['env_steps'])} environment steps",
+        f"{count(ledger['generated_tokens'])} tokens generated",
+        f"{count(ledger['trained_tokens'])} trained",
+        f"{count(ledger['branches'])} branches",
+        f"{count(ledger['snapshots'])} snapshots ({count(ledger['snapshot_bytes'])}B)",
+        f"{duration(ledger['rollout_seconds'])} rollouts",
+        f"{duration(ledger['learn_seconds'])} learning",
+    ]
+    return ", ".join(parts)
+
+
+def _cell(statistic: dict[str, float]) -> str:
+    mean, low, high = (100 * statistic[key] for key in ("mean", "low", "high"))
+    return f"{mean:.1f} [{low:.1f}, {high:.1f}]"
+
+
+def _played(summary: Summary, way: str) -> str:
+    if way == "greedy":
+        return "greedy"
+    return f"sampled, temperature {summary['temperature']:g}, {summary['samples']} a task"

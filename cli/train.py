@@ -1,0 +1,314 @@
+"""``sandgym train``: one run from its command line to its tables."""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from cli.console import console
+from cli.environments import describe_data, environment_id, make, short_name
+from cli.errors import Failure, UsageError, print_error
+from cli.live import Dashboard, Lines, display
+from cli.progress import RunProgress
+from cli.settings import assignments, nested
+from cli.tables import evaluation_table, spent_line
+
+if TYPE_CHECKING:
+    from algos.config import TrainConfig
+    from algos.runfolder import RunFolder
+
+RUNS = Path("runs")
+INTERRUPTED = 130
+EXAMPLES = "\n\n".join(
+    (
+        "Examples:",
+        "sandgym train --algo bpo --env webshop",
+        "sandgym train --algo rloo --env webshop --updates 30 --seed 1 --set algo_options.episodes=16",
+        "sandgym train --algo bpo --env webshop --data official --model Qwen/Qwen3-0.6B --device cuda",
+        "sandgym train --resume runs/webshop-bpo-0-1",
+    )
+)
+# Flags that stand for a setting, by the setting's dotted key.
+FLAGS = {
+    "model": "model",
+    "updates": "updates",
+    "tasks": "tasks_per_update",
+    "temperature": "temperature",
+    "lr": "optimizer.lr",
+    "seed": "seed",
+    "eval_every": "eval_every",
+    "device": "device",
+    "data": "env_options.data",
+}
+
+
+def train(
+    context: typer.Context,
+    algo: Annotated[str, typer.Option(help="bpo, rloo, grpo or ppo; see `sandgym algos`.")] = "bpo",
+    env: Annotated[str, typer.Option(help="webshop, any Gymnasium id, or module:Id; see `sandgym envs`.")] = "webshop",
+    model: Annotated[str | None, typer.Option(help="tiny (the default), a model folder, or a hub id.")] = None,
+    data: Annotated[str | None, typer.Option(help="bundled (the default), official, or a folder.")] = None,
+    updates: Annotated[int | None, typer.Option(help="Batches to learn from.")] = None,
+    tasks: Annotated[int | None, typer.Option(help="Tasks a batch.")] = None,
+    temperature: Annotated[
+        float | None, typer.Option(help="Of the sampling in training, of the loss, and of the sampled evaluation.")
+    ] = None,
+    lr: Annotated[float | None, typer.Option(help="Learning rate at the start.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of everything that is random.")] = None,
+    eval_every: Annotated[int | None, typer.Option(help="Evaluate after every so many updates, too.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="cpu or cuda; by default cuda for other models than tiny, where there is one.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Run folder; by default runs/ENV-ALGO-SEED-N.", show_default=False)
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Any other setting, such as optimizer.warmup=5; repeatable."),
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="Go on with a run; it knows its settings.", show_default=False)
+    ] = None,
+) -> None:
+    """Train an agent and say what it learned.
+
+    Evaluates before and after, greedy and sampled, and keeps everything in a run folder:
+    config.yaml, metrics.jsonl, tensorboard/, ledger.json, evaluation.json, checkpoints/, curve.png.
+
+    What is not given has the vetted default; `sandgym algos` lists them. Ctrl-C finishes the
+    present update, saves, and says how to go on; a second Ctrl-C stops at once.
+    """
+    if resume is not None:
+        given = [p for p in context.params if p != "resume" and _typed(context, p)]
+        if given:
+            flags = ", ".join(f"--{name.rstrip('_').replace('_', '-')}" for name in given)
+            raise UsageError(f"--resume takes every setting from {resume / 'config.yaml'}; leave out {flags}")
+        folder, config = open_run(resume)
+        run(config, folder)
+        return
+    pairs = assignments(set_ or [])
+    for name, key in FLAGS.items():
+        value = context.params[name]
+        if value is not None:
+            if key in pairs:
+                raise UsageError(f"{key} is set twice: by --{name.replace('_', '-')} and by --set {key}")
+            pairs[key] = str(value)
+    if temperature is not None:
+        pairs.setdefault("evaluation.temperature", str(temperature))
+    config = configuration(algo, environment_id(env), pairs)
+    _check_environment(config)
+    run(config, new_run(config, out), fresh=True)
+
+
+def configuration(algo: str, env_id: str, pairs: dict[str, str]) -> TrainConfig:
+    """The run's settings from dotted keys and texts.
+
+    Raises:
+        UsageError: an unknown algorithm or key, or a value that does not fit.
+    """
+    from algos.config import TrainConfig, from_mapping
+    from algos.registry import ALGORITHMS
+
+    if algo not in ALGORITHMS:
+        raise UsageError(f"unknown algorithm {algo!r}; known: {', '.join(sorted(ALGORITHMS))}")
+    for key, flag in (("algo", "--algo"), ("env", "--env")):
+        if key in pairs:
+            raise UsageError(f"choose the {key} with {flag}, not with --set {key}")
+    kind = ALGORITHMS[algo].Config
+    values = nested(TrainConfig, pairs, {"algo_options": kind, "env_options": None})
+    values.setdefault("device", _default_device(values.get("model", "tiny")))
+    try:
+        config: TrainConfig = from_mapping(TrainConfig, {"env": env_id, "algo": algo, **values}, "settings")
+        config.algorithm()
+    except (ValueError, TypeError) as error:
+        raise UsageError(str(error)) from error
+    model = Path(config.model).expanduser()
+    if config.model.startswith((".", "/", "~")) and not model.is_dir():
+        raise UsageError(f"there is no model folder {config.model}")
+    return dataclasses.replace(config, model=str(model)) if model.is_dir() else config
+
+
+def open_run(path: Path) -> tuple[RunFolder, TrainConfig]:
+    """An existing run.
+
+    Raises:
+        UsageError: there is none.
+    """
+    from algos.runfolder import RunFolder
+
+    try:
+        return RunFolder.open(path)
+    except FileNotFoundError as error:
+        there = sorted(str(found.parent) for found in RUNS.glob("*/config.yaml"))
+        raise UsageError(f"{error}; runs here: {', '.join(there) or 'none'}") from error
+
+
+def new_run(config: TrainConfig, out: Path | None) -> RunFolder:
+    """A folder for a new run: ``out``, or the next free one in ``runs/``.
+
+    Raises:
+        UsageError: ``out`` holds a run.
+    """
+    from algos.runfolder import RunFolder
+
+    if out is not None:
+        try:
+            return RunFolder.create(out, config)
+        except FileExistsError as error:
+            raise UsageError(str(error)) from error
+    stem, number = f"{short_name(config.env)}-{config.algo}-{config.seed}", 1
+    while True:
+        path = RUNS / f"{stem}-{number}"
+        try:
+            path.mkdir(parents=True)  # claims the number against a run that starts at the same time
+        except FileExistsError:
+            number += 1
+            continue
+        return RunFolder.create(path, config)
+
+
+def run(config: TrainConfig, folder: RunFolder, fresh: bool = False) -> None:
+    """Train, show, and print what came of it; ``fresh`` says that the folder was made just now."""
+    out = console()
+    print_heading(out, config, folder)
+    from algos.train import Stopped, Trainer
+
+    quiet_transformers(config.model)
+    progress = RunProgress(config.updates, config.eval_every, folder.metrics())
+    stopped = False
+    with display(out, progress) as shown:
+        trainer = Trainer(config, folder, shown)
+        if fresh and (demonstrations := _missing_warm_start(config)):
+            shown("demonstrations", {"count": demonstrations})
+        with _interruptible(trainer, shown):
+            try:
+                trainer.run()
+            except (Stopped, KeyboardInterrupt):
+                stopped = True
+            except BaseException:
+                _remove_if_empty(folder, fresh)
+                raise
+    if stopped:
+        print_error(f"stopped; go on with: sandgym train --resume {folder.path}")
+        raise typer.Exit(INTERRUPTED)
+    print_results(out, config, folder)
+
+
+def print_heading(out: Console, config: TrainConfig, folder: RunFolder) -> None:
+    """What is about to run, on which data, and where it is kept."""
+    data = describe_data(_make(config, config.train_split))
+    rows = {
+        "run": f"{config.algo} on {config.env}, seed {config.seed}, in {folder.path}",
+        "data": f"{data}, {config.train_split} tasks to learn from, {config.eval_split} tasks to evaluate on"
+        if data
+        else f"{config.train_split} tasks to learn from, {config.eval_split} tasks to evaluate on",
+        "policy": f"{config.model} on {config.device}",
+        "batches": f"{config.updates} of {config.tasks_per_update} tasks, temperature {config.temperature:g}, "
+        f"learning rate {config.optimizer.lr:g}",
+    }
+    for name, text in rows.items():
+        out.print(f"[bold cyan]{name:8}[/]", end="")
+        out.print(text, markup=False, soft_wrap=True)
+
+
+def print_results(out: Console, config: TrainConfig, folder: RunFolder) -> None:
+    """Tables of before and after, what was spent, where everything is, what to do next."""
+    import json
+
+    found = folder.evaluations()
+    title = f"{config.eval_split}: {found['after']['greedy']['tasks']} tasks of {config.env}"
+    out.print()
+    out.print(evaluation_table(title, {"before RL": found["before"], "after RL": found["after"]}, gain=True))
+    out.print()
+    ledger = folder.path / "ledger.json"
+    rows = {"spent": spent_line(json.loads(ledger.read_text(encoding="utf-8")))} if ledger.is_file() else {}
+    rows |= {
+        "run": f"{folder.path} (curve.png, metrics.jsonl, tensorboard/, checkpoints/)",
+        "again": f"sandgym eval {folder.path}",
+    }
+    for name, text in rows.items():
+        out.print(f"[bold cyan]{name:8}[/]", end="")
+        out.print(text, markup=False, soft_wrap=True)
+
+
+def quiet_transformers(model: str) -> None:
+    """No progress bars for models that are on this disk; a download keeps its own."""
+    from transformers.utils import logging
+
+    if model == "tiny" or Path(model).is_dir():
+        logging.disable_progress_bar()
+
+
+def _typed(context: typer.Context, parameter: str) -> bool:
+    source = context.get_parameter_source(parameter)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _default_device(model: str) -> str:
+    import torch
+
+    return "cuda" if model != "tiny" and torch.cuda.is_available() else "cpu"
+
+
+def _make(config: TrainConfig, split: str) -> Any:
+    return make(config.env, {**config.env_options, "split": split})
+
+
+def _check_environment(config: TrainConfig) -> None:
+    """Refuse an environment that cannot be trained on before anything is written."""
+    for split in (config.train_split, config.eval_split):
+        env = _make(config, split)
+        lacking = [
+            f"{name} ({what})"
+            for name, what in (
+                ("snapshot", "the contract; see `sandgym check`"),
+                ("fork", "the contract"),
+                ("task_ids", "a fixed list of tasks"),
+                ("instructions", "the rules in words"),
+            )
+            if not hasattr(env.unwrapped, name)
+        ]
+        if lacking:
+            raise Failure(f"{config.env} cannot be trained on: it has no {', '.join(lacking)}")
+
+
+def _missing_warm_start(config: TrainConfig) -> int:
+    """Demonstrations that the run will play first: 0 when the warm-started policy is in the cache."""
+    from algos.warmstart import warm_start_folder
+
+    if config.model != "tiny":
+        return 0
+    cached = warm_start_folder(_make(config, config.train_split), config.tiny, config.sft).is_dir()
+    return config.sft.demonstrations if not (config.warm_start and cached) else 0
+
+
+@contextmanager
+def _interruptible(trainer: Any, shown: Dashboard | Lines) -> Iterator[None]:
+    """The first Ctrl-C asks the run to stop where it can go on later; the second one does not ask."""
+
+    def interrupt(number: int, frame: types.FrameType | None) -> None:
+        if trainer.stop_requested:
+            raise KeyboardInterrupt
+        trainer.stop_requested = True
+        shown.say("stopping: this update is finished and saved first; Ctrl-C again stops at once")
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _remove_if_empty(folder: RunFolder, fresh: bool) -> None:
+    """A new run that failed before it had a policy leaves no folder behind."""
+    if fresh and [path.name for path in folder.path.iterdir()] == ["config.yaml"]:
+        (folder.path / "config.yaml").unlink()
+        folder.path.rmdir()
