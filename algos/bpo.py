@@ -124,7 +124,10 @@ class BPO(Algorithm):
     def _tree_credit(self, tree: Tree) -> Credit:
         children = living_children(tree, alive(tree))
         if not self.config.include_backbone:
-            children = [c if i == ROOT or len(c) < 2 else c[1:] for i, c in enumerate(children)]
+            children = [
+                c if i == ROOT or len(c) < 2 else [k for k in c if k != segment.children[0]]
+                for i, (c, segment) in enumerate(zip(children, tree.segments, strict=True))
+            ]
         credit = sibling_credit(tree, children)
         if self.config.prefix_credit != "tree":
             self._credit_prefixes_locally(tree, children, credit)
