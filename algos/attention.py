@@ -2,8 +2,9 @@
 
 Invariant: a model call is always one row of tokens, shape (1, tokens); which token
 sees which is decided by the ``layout`` passed to the model, never by padding. Models
-are loaded with ``attn_implementation=ATTENTION``; without a layout they behave as
-with PyTorch's own scaled dot-product attention.
+are loaded with ``attn_implementation=ATTENTION``; without a layout they take whole,
+unpadded sequences only (transformers prepares no mask for an attention of this kind).
+Load a policy's folder without it for anything else.
 """
 
 from __future__ import annotations
