@@ -174,7 +174,7 @@ class TransformersEngine:
     def _decode(self, sequences: list[int], tokens: Any, done: Any) -> Tensor:
         """One step for the sequences in slots 0..n-1; finished rows ride along and keep their length."""
         positions = np.array([self._lengths[s] for s in sequences])
-        if positions.max() + 1 > self.context:
+        if positions[~done].max() + 1 > self.context:
             raise ValueError(f"a sequence exceeds the context of {self.context}")
         self._cache.reserve(self._cache.slots, int(positions.max()) + 1)
         at = torch.from_numpy(positions).to(self._device)
