@@ -29,7 +29,7 @@ class UsageError(Exception):
     """The command line asks for something that there is not."""
 
 
-class Failure(Exception):
+class CommandError(Exception):
     """The command could not do what it was asked; the message says why and what to do."""
 
 
@@ -79,7 +79,7 @@ def _explain(error: Exception) -> tuple[str, int]:
         extra = next((name for name, modules in EXTRAS.items() if missing in modules), None)
         if extra is not None:
             return f'this needs {missing}, which is not installed: pip install "sandgym[{extra}]"', 1
-    if isinstance(error, Failure):
+    if isinstance(error, CommandError):
         return str(error), 1
     message = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if isinstance(error, _EXPECTED) and message:

@@ -21,16 +21,16 @@ from cli.progress import PHASES, RunProgress, evaluation_name
 from cli.tables import evaluation_line
 
 Format = Callable[[float], str]
-METRICS: tuple[tuple[str, str, Format], ...] = (
-    ("success", "success %", lambda v: f"{100 * v:.1f}"),
-    ("score", "score", lambda v: f"{100 * v:.1f}"),
-    ("return", "return", lambda v: f"{v:.3f}"),
-    ("behaviour_entropy", "entropy, nats a token", lambda v: f"{v:.3f}"),
-    ("branches_per_root", "branches a backbone", lambda v: f"{v:.2f}"),
-    ("spent/tied_groups", "tied groups", lambda v: f"{v:.0f}"),
-    ("spent/generated_tokens", "tokens generated", count),
-    ("spent/trained_tokens", "tokens trained", count),
-    ("grad_norm", "gradient norm", lambda v: f"{v:.2f}"),
+METRICS: tuple[tuple[str, str, str, Format], ...] = (  # key, name in the panel, name in a line, how it is written
+    ("success", "success", "success", lambda v: f"{100 * v:.1f} %"),
+    ("score", "score", "score", lambda v: f"{100 * v:.1f}"),
+    ("return", "return", "return", lambda v: f"{v:.3f}"),
+    ("behaviour_entropy", "entropy, nats a token", "entropy", lambda v: f"{v:.3f}"),
+    ("branches_per_root", "branches a backbone", "branches", lambda v: f"{v:.2f}"),
+    ("spent/tied_groups", "tied groups", "ties", lambda v: f"{v:.0f}"),
+    ("spent/generated_tokens", "tokens generated", "generated", count),
+    ("spent/trained_tokens", "tokens trained", "trained", count),
+    ("grad_norm", "gradient norm", "gradient", lambda v: f"{v:.2f}"),
 )
 _BARS = "▁▂▃▄▅▆▇█"
 _SPARKS = 30
@@ -67,9 +67,11 @@ class Lines:
             self._print(f"{progress.phase}: {progress.detail}")
         elif event in ("sft", "evaluating"):
             tenth = 10 * progress.done // max(progress.total, 1)
-            if (progress.phase, tenth) != self._shown:
+            if progress.done and (progress.phase, tenth) != self._shown:
                 self._shown = (progress.phase, tenth)
-                self._print(f"{progress.phase}: {progress.done} of {progress.total}{_detail(progress)}{_left(progress)}")
+                self._print(
+                    f"{progress.phase}: {progress.done} of {progress.total}{_detail(progress)}{_left(progress)}"
+                )
 
     def say(self, text: str) -> None:
         """A remark between the lines."""
@@ -140,7 +142,7 @@ def metrics_table(rows: Sequence[dict[str, Any]]) -> Table:
     for name in (f"update {rows[-1]['update']}", f"mean of last {recent}", f"of first {recent}"):
         table.add_column(name, justify="right")
     table.add_column("over the run", no_wrap=True)
-    for key, name, show in METRICS:
+    for key, name, _, show in METRICS:
         values = [float(row[key]) for row in rows if key in row]
         if values:
             means = [sum(part) / len(part) for part in (values[-recent:], values[:recent])]
@@ -161,7 +163,7 @@ def update_line(progress: RunProgress) -> str:
     """The last update's metrics in one line."""
     row = progress.rows[-1]
     parts = [f"update {row['update']}/{progress.updates}"]
-    parts += [f"{name.partition(',')[0]} {show(float(row[key]))}" for key, name, show in METRICS if key in row]
+    parts += [f"{name} {show(float(row[key]))}" for key, _, name, show in METRICS if key in row]
     parts.append(f"{progress.update_seconds:.1f} s")
     return "  ".join(parts) + _left(progress)
 
@@ -172,4 +174,4 @@ def _detail(progress: RunProgress) -> str:
 
 def _left(progress: RunProgress) -> str:
     left = progress.left()
-    return "" if left is None else f"  ~{duration(left)} left"
+    return f"  ~{duration(left)} left" if left else ""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli import train
+from cli import algos, bench, data, doctor, envs, evaluate, play, sft, train
 from cli.errors import Commands
 
 app = typer.Typer(
@@ -40,6 +40,15 @@ def sandgym(
 
 
 app.command("train", epilog=train.EXAMPLES)(train.train)
+app.command("eval", epilog=evaluate.EXAMPLES)(evaluate.evaluate)
+app.command("sft", epilog=sft.EXAMPLES)(sft.sft)
+app.command("play", epilog=play.EXAMPLES)(play.play)
+app.command("envs", epilog=envs.ENVS_EXAMPLES)(envs.envs)
+app.command("algos", epilog=algos.EXAMPLES)(algos.algos)
+app.command("check", epilog=envs.CHECK_EXAMPLES)(envs.check)
+app.add_typer(data.app, name="data")
+app.add_typer(bench.app, name="bench")
+app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from cli.console import console
 from cli.environments import describe_data, environment_id, make, short_name
-from cli.errors import Failure, UsageError, print_error
+from cli.errors import CommandError, UsageError, print_error
 from cli.live import Dashboard, Lines, display
 from cli.progress import RunProgress
 from cli.settings import assignments, nested
@@ -277,7 +277,7 @@ def _check_environment(config: TrainConfig) -> None:
             if not hasattr(env.unwrapped, name)
         ]
         if lacking:
-            raise Failure(f"{config.env} cannot be trained on: it has no {', '.join(lacking)}")
+            raise CommandError(f"{config.env} cannot be trained on: it has no {', '.join(lacking)}")
 
 
 def _missing_warm_start(config: TrainConfig) -> int:

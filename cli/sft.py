@@ -1,0 +1,122 @@
+"""``sandgym sft``: the warm start on an environment's own demonstrations."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from cli.console import console
+from cli.environments import describe_data, environment_id, make, short_name
+from cli.errors import UsageError
+from cli.settings import assignments
+from cli.train import configuration, quiet_transformers
+
+if TYPE_CHECKING:
+    from algos.config import TrainConfig
+
+REPORTED = 500  # demonstrations that are played again to say how good they are
+EXAMPLES = "\n\n".join(
+    (
+        "Examples:",
+        "sandgym sft --env webshop",
+        "sandgym sft --env webshop --set sft.steps=600 --out ./my-tiny",
+        "sandgym sft --env webshop --model Qwen/Qwen3-0.6B --out ./warm --set sft.lr=1e-5",
+    )
+)
+
+
+def sft(
+    env: Annotated[str, typer.Option(help="webshop, any Gymnasium id, or module:Id.")] = "webshop",
+    model: Annotated[str, typer.Option(help="tiny, a model folder, or a hub id.")] = "tiny",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the policy; by default tiny goes to the cache.", show_default=False)
+    ] = None,
+    data: Annotated[str | None, typer.Option(help="bundled (the default), official, or a folder.")] = None,
+    refresh: Annotated[bool, typer.Option("--refresh", help="Make the cached tiny again.")] = False,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Another setting, such as sft.steps=600; repeatable."),
+    ] = None,
+) -> None:
+    """Fit a policy to demonstrations of the environment's expert.
+
+    For tiny, `sandgym train` does this itself when the cache has none for the same
+    environment, data and settings; any other model is fitted only here.
+    """
+    pairs = assignments(set_ or []) | {"model": model} | ({"env_options.data": data} if data is not None else {})
+    config = configuration("rloo", environment_id(env), pairs)
+    if model != "tiny" and out is None:
+        raise UsageError(f"say where the fitted {model} shall go: --out FOLDER")
+    if out is not None and out.exists():
+        raise UsageError(f"{out} is there already; choose another folder")
+    printer = console()
+    world = make(config.env, {**config.env_options, "split": config.train_split})
+    printer.print(f"environment  {config.env}, {config.train_split} tasks, {describe_data(world)}", soft_wrap=True)
+    quiet_transformers(config.model)
+    folder = _fit(printer, config, world, out, refresh)
+    _report(printer, config, world)
+    printer.print(f"policy       {folder}", markup=False, soft_wrap=True)
+    printer.print(f"how good     sandgym eval {folder} --env {short_name(config.env)}", markup=False, soft_wrap=True)
+
+
+def _fit(printer: Console, config: TrainConfig, world: Any, out: Path | None, refresh: bool) -> Path:
+    """Make the policy where it is not there yet; returns its folder."""
+    from algos.policy import Policy
+    from algos.warmstart import fine_tuned, save_atomically, warm_start_folder, warm_started_tiny
+
+    folder = out or warm_start_folder(world, config.tiny, config.sft)
+    if folder.is_dir() and not refresh:
+        printer.print("in the cache already; --refresh makes it again")
+        return folder
+    with _progress(printer, config.sft.steps) as progress:
+        if config.model == "tiny":
+            policy = warm_started_tiny(world, config.tiny, config.sft, progress)
+        else:
+            policy = fine_tuned(Policy.load(config.model, config.device), world, config.sft, progress)
+    if folder.is_dir():
+        shutil.rmtree(folder)
+    save_atomically(policy, folder)
+    return folder
+
+
+@contextmanager
+def _progress(printer: Console, steps: int) -> Iterator[Callable[[int, dict[str, float]], None]]:
+    """A bar in a terminal, a line every tenth of the way elsewhere."""
+    bar = Progress(
+        TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[loss]}"),
+        TimeRemainingColumn(), console=printer, transient=True, disable=not printer.is_terminal,
+    )  # fmt: skip
+    with bar:
+        task = bar.add_task("playing demonstrations", total=steps, loss="")
+
+        def report(step: int, metrics: dict[str, float]) -> None:
+            loss = f"loss {metrics['loss']:.3f}"
+            bar.update(task, completed=step + 1, description="fitting", loss=loss)
+            if not printer.is_terminal and 10 * (step + 1) // steps > 10 * step // steps:
+                printer.print(f"fitting: {step + 1} of {steps} steps, {loss}")
+
+        yield report
+
+
+def _report(printer: Console, config: TrainConfig, world: Any) -> None:
+    """How good the demonstrations are: the first of them, played again."""
+    from algos.sft import demonstrate
+
+    settings = config.sft
+    count = min(REPORTED, settings.demonstrations)
+    played = demonstrate(world, list(world.unwrapped.task_ids), count, settings.noise, settings.seed)
+    success, score, actions = (
+        sum(values) / count for values in zip(*((d.success, d.score, len(d.actions)) for d in played), strict=True)
+    )
+    printer.print(
+        f"demonstrated {settings.demonstrations:,} episodes with noise {settings.noise:g}; of the first {count}: "
+        f"success {100 * success:.1f} %, score {100 * score:.1f}, {actions:.1f} actions an episode",
+        soft_wrap=True,
+    )
