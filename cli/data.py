@@ -20,7 +20,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 Name = Annotated[str, typer.Argument(help="Data set, such as webshop; `sandgym data status` lists them.")]
-Size = Annotated[str, typer.Option(help="1000 (products; 5 MB) or full (1.18 million; 5 GB).")]
+Size = Annotated[str, typer.Option(help="1000, or full (1.18 million products, over 5 GB).")]
 
 
 @app.command(epilog="Example:\n\nsandgym data status")

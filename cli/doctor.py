@@ -49,7 +49,9 @@ def doctor() -> None:
     table = Table("", "state", "found", "what it is for, or what to do", title="sandgym doctor", title_justify="left")
     for finding in findings():
         colour = _COLOURS[finding.state]
-        table.add_row(finding.what, f"[{colour}]{finding.state}[/]", escape(finding.found), escape(finding.advice))
+        table.add_row(
+            escape(finding.what), f"[{colour}]{finding.state}[/]", escape(finding.found), escape(finding.advice)
+        )
     console().print(table)
 
 
@@ -66,7 +68,11 @@ def findings() -> Iterator[Finding]:
 
 def _python() -> Finding:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return Finding("Python", "ok", f"{platform.python_version()} on {platform.system()}, {cores} CPU cores")
+    return Finding(
+        "Python",
+        "ok",
+        f"{platform.python_version()} on {platform.system()}, {cores} usable CPU core{'s' * (cores != 1)}",
+    )
 
 
 def _extras() -> Iterator[Finding]:

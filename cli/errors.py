@@ -22,7 +22,7 @@ EXTRAS = {
 }
 """Modules that each optional extra of the package brings."""
 
-_EXPECTED = (gymnasium.error.Error, ValueError, TypeError, LookupError, OSError, NotImplementedError)
+_EXPECTED = (ValueError, TypeError, LookupError, OSError, NotImplementedError)
 
 
 class UsageError(Exception):
@@ -36,13 +36,13 @@ class CommandError(Exception):
 class Commands(TyperGroup):
     """The top level of the command, which turns every error into a line and an exit code."""
 
-    def main(self, args: Any = None, *rest: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+    def main(self, args: Any = None, *, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
         """Run the command line; see the module."""
         given = list(sys.argv[1:] if args is None else args)
         debug = "--debug" in given
         given = [word for word in given if word != "--debug"]
         try:
-            code = super().main(given, *rest, standalone_mode=False, **extra)
+            code = super().main(given, standalone_mode=False, **extra)
         except Exception as error:
             if debug and not _is_usage(error):
                 raise
@@ -55,7 +55,8 @@ class Commands(TyperGroup):
 def report(error: Exception) -> int:
     """Print an error as one line; returns the exit code."""
     text, code = _explain(error)
-    print_error(text)
+    if text:  # a bare `sandgym` has printed its help and has nothing to add
+        print_error(text)
     return code
 
 
@@ -73,13 +74,14 @@ def _explain(error: Exception) -> tuple[str, int]:
     if _is_usage(error):
         context = getattr(error, "ctx", None)
         hint = f"; see `{context.command_path} --help`" if context is not None else ""
-        return error.format_message().rstrip(".") + hint, error.exit_code  # type: ignore[attr-defined]
+        message = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+        return message and message + hint, error.exit_code  # type: ignore[attr-defined]
     if isinstance(error, ModuleNotFoundError):
         missing = (error.name or "").partition(".")[0]
         extra = next((name for name, modules in EXTRAS.items() if missing in modules), None)
         if extra is not None:
             return f'this needs {missing}, which is not installed: pip install "sandgym[{extra}]"', 1
-    if isinstance(error, CommandError):
+    if isinstance(error, CommandError | gymnasium.error.Error):
         return str(error), 1
     message = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if isinstance(error, _EXPECTED) and message:

@@ -16,8 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from cli.console import console
 from cli.environments import describe_data, environment_id, make
 from cli.errors import CommandError, UsageError
-from cli.tables import evaluation_table
-from cli.train import configuration, open_run, quiet_transformers
+from cli.runs import configuration, open_run, quiet_transformers
+from cli.tables import print_evaluations
 
 if TYPE_CHECKING:
     from algos.config import TrainConfig
@@ -59,25 +59,26 @@ def evaluate(
         raise UsageError("a panel fixes its tasks: give --panel, or --split and --tasks")
     folder, config, path = _source(source, env, checkpoint)
     changes: dict[str, Any] = {"eval_split": split, "eval_tasks": tasks, "device": device}
-    sampling = {
-        name: value for name, value in (("samples", samples), ("temperature", temperature)) if value is not None
-    }
-    changes["evaluation"] = dataclasses.replace(config.evaluation, **sampling)
+    changes["evaluation"] = _changed(config.evaluation, {"samples": samples, "temperature": temperature})
     if data is not None:
         changes["env_options"] = {**config.env_options, "data": data}
-    asked = dataclasses.replace(config, **{name: value for name, value in changes.items() if value is not None})
+    asked: TrainConfig = _changed(config, changes)
     if asked.evaluation.temperature <= 0:
         raise UsageError("--temperature must be positive; greedy episodes are always played too")
     printer = console()
     results, tasks_played = _play(printer, asked, path, panel)
     summary = {way: result.summary() for way, result in results.items()}
     name = path.name if folder is not None else source
-    printer.print(evaluation_table(f"{name}: {tasks_played}", {"evaluation": summary}))
+    print_evaluations(printer, f"{name}: {tasks_played}", {"evaluation": summary})
     if folder is not None and panel is None and asked == config:
         _compare(printer, folder, path, summary)
     if out is not None:
         _write(out, str(path), asked, panel, summary, results)
         printer.print(f"written to {out}", markup=False, soft_wrap=True)
+
+
+def _changed(config: Any, changes: dict[str, Any]) -> Any:
+    return dataclasses.replace(config, **{name: value for name, value in changes.items() if value is not None})
 
 
 def _source(source: str, env: str | None, checkpoint: str | None) -> tuple[RunFolder | None, TrainConfig, Path]:
@@ -91,7 +92,7 @@ def _source(source: str, env: str | None, checkpoint: str | None) -> tuple[RunFo
             return folder, config, folder.policy(checkpoint or "latest")
         except FileNotFoundError as error:
             raise UsageError(str(error)) from error
-    looks_like_path = source.startswith((".", "/", "~")) or source.count("/") > 1 or source.startswith("runs/")
+    looks_like_path = source.startswith((".", "/", "~", "runs/")) or source.count("/") > 1
     if not (path / "config.json").is_file() and (path.exists() or looks_like_path):
         raise UsageError(f"{source} is neither a run (no config.yaml) nor a model (no config.json)")
     if checkpoint is not None:
@@ -155,7 +156,7 @@ def _compare(printer: Console, folder: RunFolder, path: Path, summary: dict[str,
             f"[yellow]The run recorded other numbers {when} RL: this machine or its libraries compute differently "
             "from those of the run.[/]"
         )
-        printer.print(evaluation_table(f"recorded {when} RL", {"evaluation": recorded}))
+        print_evaluations(printer, f"recorded {when} RL", {"evaluation": recorded})
 
 
 def _write(

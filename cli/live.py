@@ -5,6 +5,7 @@ Invariant: both show the same numbers; a pipe or a file never gets control codes
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -154,7 +155,7 @@ def sparkline(values: Sequence[float], width: int = _SPARKS) -> str:
     """The course of a metric in block characters: means of equal stretches, lowest to highest."""
     cells = min(width, len(values))
     edges = [round(i * len(values) / cells) for i in range(cells + 1)]
-    means = [sum(values[a:b]) / (b - a) for a, b in zip(edges, edges[1:], strict=False)]
+    means = [sum(values[a:b]) / (b - a) for a, b in itertools.pairwise(edges)]
     low, span = min(means), max(means) - min(means)
     return "".join(_BARS[min(int((m - low) / span * len(_BARS)), len(_BARS) - 1)] if span else _BARS[0] for m in means)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from importlib import metadata
 from typing import Annotated
 
@@ -39,16 +41,24 @@ def sandgym(
     """Snapshottable environments for language agents, and branching policy optimization on them."""
 
 
-app.command("train", epilog=train.EXAMPLES)(train.train)
-app.command("eval", epilog=evaluate.EXAMPLES)(evaluate.evaluate)
-app.command("sft", epilog=sft.EXAMPLES)(sft.sft)
-app.command("play", epilog=play.EXAMPLES)(play.play)
-app.command("envs", epilog=envs.ENVS_EXAMPLES)(envs.envs)
-app.command("algos", epilog=algos.EXAMPLES)(algos.algos)
-app.command("check", epilog=envs.CHECK_EXAMPLES)(envs.check)
+def _paragraphs(command: Callable[..., None]) -> str:
+    """A command's docstring with each paragraph on one line, for the terminal to wrap."""
+    return "\n\n".join(" ".join(part.split()) for part in (inspect.getdoc(command) or "").split("\n\n"))
+
+
+for _name, _command, _examples in (
+    ("train", train.train, train.EXAMPLES),
+    ("eval", evaluate.evaluate, evaluate.EXAMPLES),
+    ("sft", sft.sft, sft.EXAMPLES),
+    ("play", play.play, play.EXAMPLES),
+    ("envs", envs.envs, envs.ENVS_EXAMPLES),
+    ("algos", algos.algos, algos.EXAMPLES),
+    ("check", envs.check, envs.CHECK_EXAMPLES),
+    ("doctor", doctor.doctor, doctor.EXAMPLES),
+):
+    app.command(_name, help=_paragraphs(_command), epilog=_examples)(_command)
 app.add_typer(data.app, name="data")
 app.add_typer(bench.app, name="bench")
-app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
 
 
 if __name__ == "__main__":

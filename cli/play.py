@@ -5,11 +5,15 @@ Invariant: whatever is typed, the state that is shown is the state of the presen
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import sys
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import gymnasium
 import typer
+from rich.columns import Columns
 from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
@@ -18,6 +22,7 @@ from cli.console import console
 from cli.environments import environment_id, keyword_arguments, make, short_name
 from cli.errors import CommandError, UsageError
 from sandgym.core import Snapshot, SnapshotMismatch
+from sandgym.panels import SPLITS
 
 EXAMPLES = "\n\n".join(
     (
@@ -48,14 +53,32 @@ def play(
     ] = None,
 ) -> None:
     """Play an environment yourself, and take back, save, restore or fork any state of it."""
-    options = keyword_arguments(kwargs or []) | ({"split": split} if split is not None else {})
+    options = keyword_arguments(kwargs or [])
     env_id = environment_id(env)
-    world = make(env_id, options)
+    chosen = None if task is None else int(task) if task.isdecimal() else task
+    splits = [split] if split is not None else [None, *SPLITS] if isinstance(chosen, str) else [None]
+    world = _world_with(env_id, options, chosen, splits)
     if not hasattr(world, "snapshot"):
         raise CommandError(f"{env_id} cannot be saved and forked; see `sandgym check {env_id} --wrap copy`")
     if not isinstance(world.action_space.sample(), str):
         raise CommandError(f"{env_id} does not take text actions, so it cannot be played here")
-    _Session(console(), world, short_name(env_id)).run(task)
+    _Session(console(), world, short_name(env_id)).run({} if chosen is None else {"task": chosen})
+
+
+def _world_with(env_id: str, options: dict[str, Any], task: str | int | None, splits: Sequence[str | None]) -> Any:
+    """The environment in the first of the splits (``None``: its default) that has the task."""
+    problem = ""
+    for split in splits:
+        world = make(env_id, options | ({"split": split} if split is not None else {}))
+        if task is None:
+            return world
+        try:
+            world.reset(options={"task": task})
+        except (LookupError, TypeError) as error:
+            problem = problem or str(error)
+        else:
+            return world
+    raise UsageError(problem)
 
 
 @dataclasses.dataclass
@@ -86,13 +109,9 @@ class _Session:
         self._present = 0
         self._names: dict[str, tuple[Snapshot, bool, float]] = {}
 
-    def run(self, task: str | None) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         """Play until the end of the input."""
-        options = {} if task is None else {"task": int(task) if task.isdecimal() else task}
-        try:
-            observation, info = self._env.reset(options=options)
-        except (LookupError, TypeError) as error:
-            raise UsageError(str(error.args[0])) from error
+        observation, info = self._env.reset(options=options)
         self._games = [_Game(self._env, observation, info)]
         self._out.print(Panel(Text(self._env.unwrapped.instructions.strip()), title=self._name, title_align="left"))
         self._out.print(Text(HELP, "dim"))
@@ -104,6 +123,8 @@ class _Session:
             except (EOFError, KeyboardInterrupt):
                 self._out.print()
                 return
+            if not sys.stdin.isatty():
+                self._out.print(line, markup=False)  # so that the transcript of a script can be read
             if line in ("/quit", "/exit"):
                 return
             if line:
@@ -206,7 +227,8 @@ class _Session:
             return
         actions = game.info.get("admissible_actions", ())
         if actions:
-            self._out.print(Text("  ".join(f"{n} {action}" for n, action in enumerate(actions, 1)), "cyan"))
+            choices = [Text.assemble((f"{n} ", "bold"), (action, "cyan")) for n, action in enumerate(actions, 1)]
+            self._out.print(Columns(choices, padding=(0, 3)))
         else:
             self._say("no list of actions here: type one as the rules above say")
 
@@ -227,7 +249,5 @@ def _place(game: _Game) -> str:
 
 def _line_editing() -> None:
     """History and cursor keys, where the system has them."""
-    try:
+    with contextlib.suppress(ImportError):
         import readline  # noqa: F401  works by being imported
-    except ImportError:
-        pass

@@ -87,7 +87,7 @@ class RunProgress:
         """Seconds that the run still needs: from recent updates and the last evaluation; ``None`` if unknown."""
         if not self._update_seconds or self.phase != PHASES["training"]:
             return self.phase_left()
-        done = self.rows[-1]["update"]
+        done = int(self.rows[-1]["update"])
         mean = sum(self._update_seconds) / len(self._update_seconds)
         evaluations = 1 + (self.updates // self.eval_every - done // self.eval_every if self.eval_every else 0)
         since = min(self.clock() - self._last_update, mean)

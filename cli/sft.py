@@ -15,8 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from cli.console import console
 from cli.environments import describe_data, environment_id, make, short_name
 from cli.errors import UsageError
+from cli.runs import configuration, quiet_transformers
 from cli.settings import assignments
-from cli.train import configuration, quiet_transformers
 
 if TYPE_CHECKING:
     from algos.config import TrainConfig

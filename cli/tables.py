@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.table import Table
+from rich.console import Console
+from rich.table import Column, Table
+from rich.text import Text
 
 from cli.console import count, duration
 
 Summary = dict[str, Any]
+_LEGEND = "success: % of episodes with the full reward; score: mean reward x 100; [95 % interval, bootstrap over tasks]"
 
 
-def evaluation_table(title: str, columns: dict[str, Summary], gain: bool = False) -> Table:
-    """Success and score, greedy and sampled, of one or more evaluations.
+def print_evaluations(out: Console, title: str, columns: dict[str, Summary], gain: bool = False) -> None:
+    """Print success and score, greedy and sampled, of one or more evaluations.
 
     Args:
-        title: of the table.
+        out: where to.
+        title: what was played.
         columns: evaluations (``greedy`` and ``sampled`` summaries) by their names.
         gain: add the difference of the last and the first, in points.
     """
-    table = Table(title=title, title_style="bold", title_justify="left", caption_justify="left", caption_style="dim")
-    table.add_column("")
-    table.add_column("")
-    for name in columns:
-        table.add_column(name, justify="right")
+    table = Table("", "", *(Column(name, justify="right") for name in columns))
     if gain:
         table.add_column("gain", justify="right", style="bold")
-    first, *_, last = [*columns.values()] * 2 if len(columns) == 1 else list(columns.values())
+    first, last = next(iter(columns.values())), list(columns.values())[-1]
     for way in ("greedy", "sampled"):
         for measure in ("success", "score"):
             cells = [_cell(column[way][measure]) for column in columns.values()]
@@ -35,10 +35,9 @@ def evaluation_table(title: str, columns: dict[str, Summary], gain: bool = False
                 cells.append(f"{points:+.1f} points")
             table.add_row(_played(last[way], way) if measure == "success" else "", measure, *cells)
         table.add_section()
-    table.caption = "success: share of episodes with the full reward, %. score: mean reward x 100.\n" + (
-        "In brackets: 95 % interval (bootstrap over tasks)."
-    )
-    return table
+    out.print(Text(title, "bold"), soft_wrap=True)
+    out.print(table)
+    out.print(Text(_LEGEND, "dim"), soft_wrap=True)
 
 
 def evaluation_line(summary: Summary) -> str:

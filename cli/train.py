@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import signal
 import types
 from collections.abc import Iterator
@@ -14,18 +13,26 @@ import typer
 from rich.console import Console
 
 from cli.console import console
-from cli.environments import describe_data, environment_id, make, short_name
-from cli.errors import CommandError, UsageError, print_error
+from cli.environments import describe_data, environment_id
+from cli.errors import UsageError, print_error
 from cli.live import Dashboard, Lines, display
 from cli.progress import RunProgress
-from cli.settings import assignments, nested
-from cli.tables import evaluation_table, spent_line
+from cli.runs import (
+    check_environment,
+    configuration,
+    make_split,
+    new_run,
+    open_run,
+    quiet_transformers,
+    remove_if_empty,
+)
+from cli.settings import assignments
+from cli.tables import print_evaluations, spent_line
 
 if TYPE_CHECKING:
     from algos.config import TrainConfig
     from algos.runfolder import RunFolder
 
-RUNS = Path("runs")
 INTERRUPTED = 130
 EXAMPLES = "\n\n".join(
     (
@@ -104,75 +111,8 @@ def train(
     if temperature is not None:
         pairs.setdefault("evaluation.temperature", str(temperature))
     config = configuration(algo, environment_id(env), pairs)
-    _check_environment(config)
+    check_environment(config)
     run(config, new_run(config, out), fresh=True)
-
-
-def configuration(algo: str, env_id: str, pairs: dict[str, str]) -> TrainConfig:
-    """The run's settings from dotted keys and texts.
-
-    Raises:
-        UsageError: an unknown algorithm or key, or a value that does not fit.
-    """
-    from algos.config import TrainConfig, from_mapping
-    from algos.registry import ALGORITHMS
-
-    if algo not in ALGORITHMS:
-        raise UsageError(f"unknown algorithm {algo!r}; known: {', '.join(sorted(ALGORITHMS))}")
-    for key, flag in (("algo", "--algo"), ("env", "--env")):
-        if key in pairs:
-            raise UsageError(f"choose the {key} with {flag}, not with --set {key}")
-    kind = ALGORITHMS[algo].Config
-    values = nested(TrainConfig, pairs, {"algo_options": kind, "env_options": None})
-    values.setdefault("device", _default_device(values.get("model", "tiny")))
-    try:
-        config: TrainConfig = from_mapping(TrainConfig, {"env": env_id, "algo": algo, **values}, "settings")
-        config.algorithm()
-    except (ValueError, TypeError) as error:
-        raise UsageError(str(error)) from error
-    model = Path(config.model).expanduser()
-    if config.model.startswith((".", "/", "~")) and not model.is_dir():
-        raise UsageError(f"there is no model folder {config.model}")
-    return dataclasses.replace(config, model=str(model)) if model.is_dir() else config
-
-
-def open_run(path: Path) -> tuple[RunFolder, TrainConfig]:
-    """An existing run.
-
-    Raises:
-        UsageError: there is none.
-    """
-    from algos.runfolder import RunFolder
-
-    try:
-        return RunFolder.open(path)
-    except FileNotFoundError as error:
-        there = sorted(str(found.parent) for found in RUNS.glob("*/config.yaml"))
-        raise UsageError(f"{error}; runs here: {', '.join(there) or 'none'}") from error
-
-
-def new_run(config: TrainConfig, out: Path | None) -> RunFolder:
-    """A folder for a new run: ``out``, or the next free one in ``runs/``.
-
-    Raises:
-        UsageError: ``out`` holds a run.
-    """
-    from algos.runfolder import RunFolder
-
-    if out is not None:
-        try:
-            return RunFolder.create(out, config)
-        except FileExistsError as error:
-            raise UsageError(str(error)) from error
-    stem, number = f"{short_name(config.env)}-{config.algo}-{config.seed}", 1
-    while True:
-        path = RUNS / f"{stem}-{number}"
-        try:
-            path.mkdir(parents=True)  # claims the number against a run that starts at the same time
-        except FileExistsError:
-            number += 1
-            continue
-        return RunFolder.create(path, config)
 
 
 def run(config: TrainConfig, folder: RunFolder, fresh: bool = False) -> None:
@@ -194,7 +134,7 @@ def run(config: TrainConfig, folder: RunFolder, fresh: bool = False) -> None:
             except (Stopped, KeyboardInterrupt):
                 stopped = True
             except BaseException:
-                _remove_if_empty(folder, fresh)
+                remove_if_empty(folder, fresh)
                 raise
     if stopped:
         print_error(f"stopped; go on with: sandgym train --resume {folder.path}")
@@ -204,7 +144,7 @@ def run(config: TrainConfig, folder: RunFolder, fresh: bool = False) -> None:
 
 def print_heading(out: Console, config: TrainConfig, folder: RunFolder) -> None:
     """What is about to run, on which data, and where it is kept."""
-    data = describe_data(_make(config, config.train_split))
+    data = describe_data(make_split(config, config.train_split))
     rows = {
         "run": f"{config.algo} on {config.env}, seed {config.seed}, in {folder.path}",
         "data": f"{data}, {config.train_split} tasks to learn from, {config.eval_split} tasks to evaluate on"
@@ -224,9 +164,11 @@ def print_results(out: Console, config: TrainConfig, folder: RunFolder) -> None:
     import json
 
     found = folder.evaluations()
-    title = f"{config.eval_split}: {found['after']['greedy']['tasks']} tasks of {config.env}"
+    title = f"{found['after']['greedy']['tasks']} {config.eval_split} tasks of {config.env}"
+    data = describe_data(make_split(config, config.eval_split))
     out.print()
-    out.print(evaluation_table(title, {"before RL": found["before"], "after RL": found["after"]}, gain=True))
+    both = {"before RL": found["before"], "after RL": found["after"]}
+    print_evaluations(out, f"{title}, {data}" if data else title, both, gain=True)
     out.print()
     ledger = folder.path / "ledger.json"
     rows = {"spent": spent_line(json.loads(ledger.read_text(encoding="utf-8")))} if ledger.is_file() else {}
@@ -239,45 +181,9 @@ def print_results(out: Console, config: TrainConfig, folder: RunFolder) -> None:
         out.print(text, markup=False, soft_wrap=True)
 
 
-def quiet_transformers(model: str) -> None:
-    """No progress bars for models that are on this disk; a download keeps its own."""
-    from transformers.utils import logging
-
-    if model == "tiny" or Path(model).is_dir():
-        logging.disable_progress_bar()
-
-
 def _typed(context: typer.Context, parameter: str) -> bool:
     source = context.get_parameter_source(parameter)
     return source is not None and source.name == "COMMANDLINE"
-
-
-def _default_device(model: str) -> str:
-    import torch
-
-    return "cuda" if model != "tiny" and torch.cuda.is_available() else "cpu"
-
-
-def _make(config: TrainConfig, split: str) -> Any:
-    return make(config.env, {**config.env_options, "split": split})
-
-
-def _check_environment(config: TrainConfig) -> None:
-    """Refuse an environment that cannot be trained on before anything is written."""
-    for split in (config.train_split, config.eval_split):
-        env = _make(config, split)
-        lacking = [
-            f"{name} ({what})"
-            for name, what in (
-                ("snapshot", "the contract; see `sandgym check`"),
-                ("fork", "the contract"),
-                ("task_ids", "a fixed list of tasks"),
-                ("instructions", "the rules in words"),
-            )
-            if not hasattr(env.unwrapped, name)
-        ]
-        if lacking:
-            raise CommandError(f"{config.env} cannot be trained on: it has no {', '.join(lacking)}")
 
 
 def _missing_warm_start(config: TrainConfig) -> int:
@@ -286,7 +192,7 @@ def _missing_warm_start(config: TrainConfig) -> int:
 
     if config.model != "tiny":
         return 0
-    cached = warm_start_folder(_make(config, config.train_split), config.tiny, config.sft).is_dir()
+    cached = warm_start_folder(make_split(config, config.train_split), config.tiny, config.sft).is_dir()
     return config.sft.demonstrations if not (config.warm_start and cached) else 0
 
 
@@ -305,10 +211,3 @@ def _interruptible(trainer: Any, shown: Dashboard | Lines) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _remove_if_empty(folder: RunFolder, fresh: bool) -> None:
-    """A new run that failed before it had a policy leaves no folder behind."""
-    if fresh and [path.name for path in folder.path.iterdir()] == ["config.yaml"]:
-        (folder.path / "config.yaml").unlink()
-        folder.path.rmdir()

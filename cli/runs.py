@@ -1,0 +1,129 @@
+"""A run's settings and folder, as the command line names them.
+
+Invariant: a wrong setting is found before anything is written.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cli.environments import make, short_name
+from cli.errors import UsageError
+from cli.settings import nested
+
+if TYPE_CHECKING:
+    from algos.config import TrainConfig
+    from algos.runfolder import RunFolder
+
+RUNS = Path("runs")
+_NEEDED = {
+    "snapshot": "the contract; see `sandgym check`",
+    "fork": "the contract",
+    "task_ids": "its tasks, in a fixed order",
+    "instructions": "the rules in words",
+}
+
+
+def configuration(algo: str, env_id: str, pairs: dict[str, str]) -> TrainConfig:
+    """The run's settings from dotted keys and texts.
+
+    Raises:
+        UsageError: an unknown algorithm or key, or a value that does not fit.
+    """
+    from algos.config import TrainConfig, from_mapping
+    from algos.registry import ALGORITHMS
+
+    if algo not in ALGORITHMS:
+        raise UsageError(f"unknown algorithm {algo!r}; known: {', '.join(sorted(ALGORITHMS))}")
+    for key, flag in (("algo", "--algo"), ("env", "--env")):
+        if key in pairs:
+            raise UsageError(f"choose the {key} with {flag}, not with --set {key}")
+    kind = ALGORITHMS[algo].Config
+    values = nested(TrainConfig, pairs, {"algo_options": kind, "env_options": None})
+    values.setdefault("device", _default_device(values.get("model", "tiny")))
+    try:
+        config: TrainConfig = from_mapping(TrainConfig, {"env": env_id, "algo": algo, **values}, "settings")
+        config.algorithm()
+    except (ValueError, TypeError) as error:
+        raise UsageError(str(error)) from error
+    model = Path(config.model).expanduser()
+    if config.model.startswith((".", "/", "~")) and not model.is_dir():
+        raise UsageError(f"there is no model folder {config.model}")
+    return dataclasses.replace(config, model=str(model)) if model.is_dir() else config
+
+
+def open_run(path: Path) -> tuple[RunFolder, TrainConfig]:
+    """An existing run.
+
+    Raises:
+        UsageError: there is none.
+    """
+    from algos.runfolder import RunFolder
+
+    try:
+        return RunFolder.open(path)
+    except FileNotFoundError as error:
+        there = sorted(str(found.parent) for found in RUNS.glob("*/config.yaml"))
+        raise UsageError(f"{error}; runs here: {', '.join(there) or 'none'}") from error
+
+
+def new_run(config: TrainConfig, out: Path | None) -> RunFolder:
+    """A folder for a new run: ``out``, or the next free one in ``runs/``.
+
+    Raises:
+        UsageError: ``out`` holds a run.
+    """
+    from algos.runfolder import RunFolder
+
+    if out is not None:
+        try:
+            return RunFolder.create(out, config)
+        except FileExistsError as error:
+            raise UsageError(str(error)) from error
+    stem, number = f"{short_name(config.env)}-{config.algo}-{config.seed}", 1
+    while True:
+        path = RUNS / f"{stem}-{number}"
+        try:
+            path.mkdir(parents=True)  # claims the number against a run that starts at the same time
+        except FileExistsError:
+            number += 1
+            continue
+        return RunFolder.create(path, config)
+
+
+def _default_device(model: str) -> str:
+    import torch
+
+    return "cuda" if model != "tiny" and torch.cuda.is_available() else "cpu"
+
+
+def remove_if_empty(folder: RunFolder, fresh: bool) -> None:
+    """A new run that failed before it had a policy leaves no folder behind."""
+    if fresh and [path.name for path in folder.path.iterdir()] == ["config.yaml"]:
+        (folder.path / "config.yaml").unlink()
+        folder.path.rmdir()
+
+
+def quiet_transformers(model: str) -> None:
+    """No progress bars for models that are on this disk; a download keeps its own."""
+    from transformers.utils import logging
+
+    if model == "tiny" or Path(model).is_dir():
+        logging.disable_progress_bar()
+
+
+def make_split(config: TrainConfig, split: str) -> Any:
+    """The run's environment in one of its splits."""
+    return make(config.env, {**config.env_options, "split": split})
+
+
+def check_environment(config: TrainConfig) -> None:
+    """Refuse an environment that cannot be trained on before anything is written."""
+    env = make(config.env, config.env_options)
+    lacking = [f"{name} ({what})" for name, what in _NEEDED.items() if not hasattr(env.unwrapped, name)]
+    if lacking:
+        raise UsageError(f"{config.env} cannot be trained on: it has no {', '.join(lacking)}")
+    for split in (config.train_split, config.eval_split):
+        make_split(config, split)
