@@ -195,7 +195,7 @@ class Learner:
         result: list[list[Any]] = [[np.zeros(len(s) + 1) for s in tree.segments] for tree in trees]
         for group in micro_batches([t.unique_tokens() for t in trees], self.config.micro_batch_tokens):
             packed = pack([trees[i] for i in group], device=self.policy.device)
-            flat = head(_hidden(self.policy, packed)).squeeze(-1).float().cpu().numpy()
+            flat = head(_hidden(self.policy, packed).float()).squeeze(-1).cpu().numpy()
             for (t, i, start), first in zip(packed.segments, packed.firsts, strict=True):
                 length = len(trees[group[t]].segments[i])
                 result[group[t]][i][1:] = flat[start : start + length]
@@ -212,7 +212,7 @@ def score(policy: Policy, packed: Packed, temperature: float) -> Scored:
     logprobs = logits.log_softmax(-1)
     chosen = logprobs.gather(1, packed.tokens[0, packed.written][:, None])[:, 0]
     entropies = -(logprobs.exp() * logprobs).sum(-1)
-    values = policy.value_head(before).squeeze(-1).float() if policy.value_head is not None else None
+    values = policy.value_head(before.float()).squeeze(-1) if policy.value_head is not None else None
     return Scored(chosen, entropies, values)
 
 

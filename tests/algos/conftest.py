@@ -40,7 +40,7 @@ def letters_tokenizer():
 @pytest.fixture
 def policy(letters_tokenizer) -> Policy:
     """A random policy whose choices are far from uniform; fresh for each test."""
-    return Policy.of(sharpened(build_model(letters_tokenizer, SMALL, 3)), letters_tokenizer)
+    return Policy.of(sharpened(build_model(letters_tokenizer, SMALL, 5)), letters_tokenizer)
 
 
 @pytest.fixture

@@ -7,12 +7,13 @@ from torch import Tensor
 from transformers import LlamaForCausalLM
 
 
-def sharpened(model: Any, factor: float = 6.0) -> Any:
-    """The model with larger matrices, so that attention and predictions are far from uniform."""
+def sharpened(model: Any, matrices: float = 20.0, embeddings: float = 12.0) -> Any:
+    """The model with larger weights, so that attention and predictions depend on the whole text and are not uniform."""
     with torch.no_grad():
-        for parameter in model.parameters():
+        for parameter in model.get_decoder().layers.parameters():
             if parameter.dim() > 1:
-                parameter.mul_(factor)
+                parameter.mul_(matrices)
+        model.get_input_embeddings().weight.mul_(embeddings)
     return model.eval()
 
 
@@ -20,14 +21,14 @@ def plain_copy(model: Any) -> LlamaForCausalLM:
     """The same weights with transformers' own eager attention."""
     config = type(model.config)(**{**model.config.to_dict(), "attn_implementation": "eager"})
     config._attn_implementation = "eager"
-    copy = LlamaForCausalLM(config)
+    copy = LlamaForCausalLM(config).to(model.dtype)
     copy.load_state_dict(model.state_dict())
     return copy.eval()
 
 
 def plain_logprobs(model: LlamaForCausalLM, tokens: list[int], temperature: float = 1.0) -> Tensor:
     """Log-probs of every next token, shape (tokens - 1, vocabulary)."""
-    return (model(torch.tensor([tokens])).logits[0, :-1] / temperature).log_softmax(-1)
+    return (model(torch.tensor([tokens])).logits[0, :-1].float() / temperature).log_softmax(-1)
 
 
 def entropy(logprobs: Tensor) -> Tensor:

@@ -17,6 +17,12 @@ VOCABULARY = 60
 quick = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@pytest.fixture(autouse=True)
+def double_precision(policy):
+    """So that differences are mistakes and not rounding, which the sharpened weights amplify."""
+    policy.model.double()
+
+
 @st.composite
 def random_trees(draw) -> Tree:
     """Trees as a rollout grows them: turns of text and action, branches at any token of the last turn or before."""
