@@ -121,30 +121,34 @@ class Rollout:
         trees = [Tree(task, version) for task in tasks]
         live: list[_Leaf] = []
         waiting = list(range(len(tasks)))[::-1]
-        ended = 0
+        ended_before = self.ledger.episodes + self.ledger.failed
         while live or waiting:
             while waiting and (not live or len(live) + plan.roots <= self.config.max_live):
                 index = waiting.pop()
-                live += self._start(trees[index], index, plan, seed)
-            before = len(live)
+                live += self._start(trees[index], index, plan, seed, sampling.max_tokens)
             live = self._turn(trees, live, plan.rule, sampling)
-            ended += max(0, before - len(live))
             if progress is not None:
-                progress(ended)
+                progress(self.ledger.episodes + self.ledger.failed - ended_before)
         self.ledger.encoded_tokens += self.engine.encoded_tokens - encoded
         return trees
 
-    def _start(self, tree: Tree, index: int, plan: Plan, seed: int) -> list[_Leaf]:
+    def _start(self, tree: Tree, index: int, plan: Plan, seed: int, max_tokens: int) -> list[_Leaf]:
         """Reset the task once, encode its prompt once, fork both."""
         try:
             observation, _ = self.env.reset(options={"task": tree.task_id})
             envs = self.env.fork(plan.roots)
+            self._count_snapshots(self.env, plan.roots)
         except SandboxError as error:
             tree.info["failure"] = str(error)
             self.ledger.failed += plan.roots
             return []
-        self._count_snapshots(self.env, plan.roots)
         prompt = self.prompts.opening(self._instructions, observation)
+        if len(prompt) + max_tokens > self.engine.context:
+            raise ValueError(
+                f"the prompt of task {tree.task_id!r} has {len(prompt)} tokens, which leaves no room for an action of "
+                f"{max_tokens} in a context of {self.engine.context}: choose a model with a longer context, shorter "
+                "observations or shorter actions"
+            )
         tree.segments[ROOT].read(prompt, 0)
         trunk = self.engine.open()
         self.engine.encode(trunk, prompt[:-1])
@@ -189,25 +193,34 @@ class Rollout:
         """Record the turn that was just sampled and branch at it when the rule says so."""
         turn = Turn(leaf.step, tuple(leaf.turn_entropies), leaf.branches)
         mark = _Mark(turn, leaf.turn_start, list(leaf.turn_tokens), leaf.invalid)
-        if rule.retrospective:
-            self._count_snapshots(leaf.env, 1)
-            mark.snapshot = leaf.env.snapshot()
-            leaf.marks.append(mark)
+        token = None if rule.retrospective else rule.choose(turn)
+        try:
+            if rule.retrospective:
+                leaf.marks.append(mark)
+                mark.snapshot = leaf.env.snapshot()
+                self._count_snapshots(leaf.env, 1)
+            if token is None:
+                return []
+            envs = leaf.env.fork(rule.children - 1)
+            self._count_snapshots(leaf.env, rule.children - 1)
+        except SandboxError as error:  # it costs the branch, not the backbone
+            tree.info["failure"] = str(error)
             return []
-        token = rule.choose(turn)
-        if token is None:
-            return []
-        self._count_snapshots(leaf.env, rule.children - 1)
-        return self._siblings(tree, leaf, mark, token, leaf.env.fork(rule.children - 1))
+        return self._siblings(tree, leaf, mark, token, envs)
 
     def _branch_finished(self, tree: Tree, leaf: _Leaf, rule: BranchRule) -> list[_Leaf]:
         leaves: list[_Leaf] = []
         for number, token in rule.choose_finished([m.turn for m in leaf.marks]):
             mark = leaf.marks[number]
-            envs = leaf.env.fork(rule.children - 1)
-            assert mark.snapshot is not None
-            for env in envs:
-                env.restore(mark.snapshot)
+            if mark.snapshot is None:
+                continue
+            try:
+                envs = leaf.env.fork(rule.children - 1)
+                for env in envs:
+                    env.restore(mark.snapshot)
+            except SandboxError as error:
+                tree.info["failure"] = str(error)
+                continue
             leaves += self._siblings(tree, leaf, mark, token, envs)
         return leaves
 

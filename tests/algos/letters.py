@@ -14,17 +14,17 @@ TEXTS = [f"spell {word} now: paid {n} of 4 so far" for word in WORDS for n in ra
 
 
 class Speller:
-    """Says a letter that pays, and ends with ``z``."""
+    """Says ``a``, which pays, and then ``d``, which ends."""
 
     def __init__(self, env: "LettersEnv") -> None:
         self.env = env
 
     def act(self) -> str:
-        return f"{self.env.task_ids[self.env.snapshot().state.task]}z"
+        return ("a", "ai", "d")[min(2, self.env.snapshot().state.step)]
 
 
 class LettersEnv(InMemoryEnv):
-    """Actions that hold a vowel pay a quarter; a ``z`` ends the episode; other than letters first is invalid."""
+    """An action with ``a`` or ``i`` pays a quarter, ``d`` ends the episode; one must begin with a letter."""
 
     instructions = "Say words."
 
@@ -48,16 +48,16 @@ class LettersEnv(InMemoryEnv):
     def _advance(self, task: int, state: int, action: str) -> tuple[int, Outcome]:
         if not action[:1].isalpha():
             return state, Outcome(score=state / 4, extra={"action_valid": False})
-        pays = state < 4 and any(vowel in action for vowel in "aeiou")
+        pays = state < 4 and ("a" in action or "i" in action)
         state += pays
-        return state, Outcome(0.25 * pays, "z" in action, state >= 2, state / 4)
+        return state, Outcome(0.25 * pays, "d" in action, state >= 2, state / 4)
 
     def _observe(self, task: int, state: int) -> tuple[str, dict[str, Any]]:
         return f"spell {self._words[task]} now: paid {state} of 4 so far", {"action_valid": True}
 
 
 class BrokenLettersEnv(LettersEnv):
-    """The machine under it breaks on the letter ``r``, and on every reset to ``delta``."""
+    """The machine under it breaks on the letter ``m``, and on every reset to ``delta``."""
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         if options == {"task": "delta"}:
@@ -65,8 +65,8 @@ class BrokenLettersEnv(LettersEnv):
         return super().reset(seed=seed, options=options)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        if "r" in action:
-            raise SandboxError("the letter r is out of order")
+        if "m" in action:
+            raise SandboxError("the letter m is out of order")
         return super().step(action)
 
 

@@ -48,4 +48,5 @@ def test_tree_layout_is_attention_over_each_path():
 @torch.no_grad()
 def test_without_a_layout_the_model_is_the_plain_one(policy):
     tokens = torch.arange(5, 25)[None]
-    torch.testing.assert_close(policy.model(tokens).logits, plain_copy(policy.model)(tokens).logits, atol=1e-4, rtol=1e-5)
+    expected = plain_copy(policy.model)(tokens).logits
+    torch.testing.assert_close(policy.model(tokens).logits, expected, atol=1e-4, rtol=1e-5)

@@ -115,7 +115,8 @@ def test_any_order_of_calls_equals_plain_transformers(policy, data):
             checked.close(data.draw(st.sampled_from(live)))
         else:
             chosen = data.draw(st.lists(st.sampled_from(live), unique=True, min_size=1))
-            checked.generate({s: rng.integers(5, 150, int(rng.integers(1, 5))).tolist() for s in chosen}, Sampling(1.0, 6))
+            pending = {s: rng.integers(5, 150, int(rng.integers(1, 5))).tolist() for s in chosen}
+            checked.generate(pending, Sampling(1.0, 6))
 
 
 def test_the_same_seed_gives_the_same_tokens_in_any_company(policy):
