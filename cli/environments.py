@@ -13,7 +13,7 @@ import sandgym
 from cli.errors import UsageError
 
 DATA_WORDS = {
-    "bundled": "bundled generated catalogue (nothing was downloaded)",
+    "bundled": "bundled generated catalogue (no download)",
     "official": "official data set",
 }
 

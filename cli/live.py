@@ -87,8 +87,8 @@ class Dashboard:
 
     def __init__(self, console: Console, progress: RunProgress) -> None:
         self._progress = progress
-        self._live = Live(get_renderable=self._render, console=console, refresh_per_second=4)
         self._remark = ""
+        self._live = Live(get_renderable=self._render, console=console, refresh_per_second=4)
 
     def __enter__(self) -> Self:
         self._live.start()

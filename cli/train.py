@@ -7,7 +7,7 @@ import types
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -16,7 +16,7 @@ from cli.console import console
 from cli.environments import describe_data, environment_id
 from cli.errors import UsageError, print_error
 from cli.live import Dashboard, Lines, display
-from cli.progress import RunProgress
+from cli.progress import PHASES, RunProgress
 from cli.runs import (
     check_environment,
     configuration,
@@ -32,6 +32,7 @@ from cli.tables import print_evaluations, spent_line
 if TYPE_CHECKING:
     from algos.config import TrainConfig
     from algos.runfolder import RunFolder
+    from algos.train import Trainer
 
 INTERRUPTED = 130
 EXAMPLES = "\n\n".join(
@@ -110,7 +111,9 @@ def train(
             pairs[key] = str(value)
     if temperature is not None:
         pairs.setdefault("evaluation.temperature", str(temperature))
-    config = configuration(algo, environment_id(env), pairs)
+    env_id = environment_id(env)
+    with console().status("starting"):
+        config = configuration(algo, env_id, pairs)
     check_environment(config)
     run(config, new_run(config, out), fresh=True)
 
@@ -118,24 +121,25 @@ def train(
 def run(config: TrainConfig, folder: RunFolder, fresh: bool = False) -> None:
     """Train, show, and print what came of it; ``fresh`` says that the folder was made just now."""
     out = console()
-    print_heading(out, config, folder)
-    from algos.train import Stopped, Trainer
-
-    quiet_transformers(config.model)
-    progress = RunProgress(config.updates, config.eval_every, folder.metrics())
     stopped = False
-    with display(out, progress) as shown:
-        trainer = Trainer(config, folder, shown)
-        if fresh and (demonstrations := _missing_warm_start(config)):
-            shown("demonstrations", {"count": demonstrations})
-        with _interruptible(trainer, shown):
-            try:
-                trainer.run()
-            except (Stopped, KeyboardInterrupt):
-                stopped = True
-            except BaseException:
-                remove_if_empty(folder, fresh)
-                raise
+    try:
+        print_heading(out, config, folder)
+        from algos.train import Stopped, Trainer
+
+        quiet_transformers(config.model)
+        progress = RunProgress(config.updates, config.eval_every, folder.metrics())
+        with display(out, progress) as shown:
+            trainer = Trainer(config, folder, shown)
+            if demonstrations := _missing_warm_start(config, folder):
+                shown("demonstrations", {"count": demonstrations})
+            with interruptible(trainer, shown, progress):
+                try:
+                    trainer.run()
+                except (Stopped, KeyboardInterrupt):
+                    stopped = True
+    except BaseException:
+        remove_if_empty(folder, fresh)
+        raise
     if stopped:
         print_error(f"stopped; go on with: sandgym train --resume {folder.path}")
         raise typer.Exit(INTERRUPTED)
@@ -147,9 +151,7 @@ def print_heading(out: Console, config: TrainConfig, folder: RunFolder) -> None:
     data = describe_data(make_split(config, config.train_split))
     rows = {
         "run": f"{config.algo} on {config.env}, seed {config.seed}, in {folder.path}",
-        "data": f"{data}, {config.train_split} tasks to learn from, {config.eval_split} tasks to evaluate on"
-        if data
-        else f"{config.train_split} tasks to learn from, {config.eval_split} tasks to evaluate on",
+        "data": f"{data + ': ' if data else ''}learns on {config.train_split} tasks, evaluated on {config.eval_split}",
         "policy": f"{config.model} on {config.device}",
         "batches": f"{config.updates} of {config.tasks_per_update} tasks, temperature {config.temperature:g}, "
         f"learning rate {config.optimizer.lr:g}",
@@ -186,25 +188,26 @@ def _typed(context: typer.Context, parameter: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _missing_warm_start(config: TrainConfig) -> int:
-    """Demonstrations that the run will play first: 0 when the warm-started policy is in the cache."""
+def _missing_warm_start(config: TrainConfig, folder: RunFolder) -> int:
+    """Demonstrations that the run will play first: 0 when it has a policy, or the cache has one for it."""
     from algos.warmstart import warm_start_folder
 
-    if config.model != "tiny":
+    if config.model != "tiny" or folder.start_policy.is_dir():
         return 0
     cached = warm_start_folder(make_split(config, config.train_split), config.tiny, config.sft).is_dir()
     return config.sft.demonstrations if not (config.warm_start and cached) else 0
 
 
 @contextmanager
-def _interruptible(trainer: Any, shown: Dashboard | Lines) -> Iterator[None]:
+def interruptible(trainer: Trainer, shown: Dashboard | Lines, progress: RunProgress) -> Iterator[None]:
     """The first Ctrl-C asks the run to stop where it can go on later; the second one does not ask."""
 
     def interrupt(number: int, frame: types.FrameType | None) -> None:
         if trainer.stop_requested:
             raise KeyboardInterrupt
         trainer.stop_requested = True
-        shown.say("stopping: this update is finished and saved first; Ctrl-C again stops at once")
+        first = ": this update is finished and saved first" if progress.phase == PHASES["training"] else ""
+        shown.say(f"stopping{first}; Ctrl-C again stops at once")
 
     before = signal.signal(signal.SIGINT, interrupt)
     try:
