@@ -90,9 +90,9 @@ class PPO(Algorithm):
 
 def _whiten(trees: Sequence[Tree], credits: Sequence[Credit]) -> None:
     taken = [
-        advantages[np.asarray(segment.written, bool)]
+        advantages[np.asarray(segment.written, bool) & (weights > 0)]
         for tree, credit in zip(trees, credits, strict=True)
-        for segment, advantages in zip(tree.segments, credit.advantages, strict=True)
+        for segment, advantages, weights in zip(tree.segments, credit.advantages, credit.weights, strict=True)
     ]
     everything = np.concatenate(taken)
     if len(everything) < 2:
