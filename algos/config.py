@@ -112,6 +112,13 @@ def from_mapping(kind: type[Any], values: Any, where: str) -> Any:
     unknown = sorted(set(values) - set(known))
     if unknown:
         raise ValueError(f"{where}: unknown setting {', '.join(unknown)}; known: {', '.join(known)}")
+    missing = [
+        f.name
+        for f in dataclasses.fields(kind)
+        if f.name not in values and f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+    ]
+    if missing:
+        raise ValueError(f"{where}: {', '.join(missing)} must be given")
     return kind(**{name: _convert(hints[name], value, f"{where}.{name}") for name, value in values.items()})
 
 
@@ -128,7 +135,10 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
             return None
         return _convert(next(a for a in typing.get_args(hint) if a is not type(None)), value, where)
     if origin is tuple and isinstance(value, list | tuple):
-        return tuple(float(v) for v in value)
+        hints = typing.get_args(hint)
+        if len(value) != len(hints):
+            raise ValueError(f"{where}: expected {len(hints)} values, not {value!r}")
+        return tuple(_convert(h, v, f"{where}[{n}]") for n, (h, v) in enumerate(zip(hints, value, strict=True)))
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     expected = origin or hint
