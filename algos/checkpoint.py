@@ -29,7 +29,8 @@ def save_checkpoint(folder: Path, update: int, policy: Policy, optimizer: Any, a
     """
     folder.mkdir(parents=True, exist_ok=True)
     target, partial = folder / f"{PREFIX}{update:06d}", folder / f".partial-{os.getpid()}"
-    shutil.rmtree(partial, ignore_errors=True)
+    for abandoned in folder.glob(".partial-*"):  # by a process that was killed
+        shutil.rmtree(abandoned, ignore_errors=True)
     try:
         policy.save(partial)
         torch.save(optimizer.state_dict(), partial / "optimizer.pt")
