@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 PLAIN_WIDTH = 120  # columns of tables that go to a file or a pipe
 
@@ -12,6 +15,20 @@ PLAIN_WIDTH = 120  # columns of tables that go to a file or a pipe
 def console() -> Console:
     """Standard output; tables in a pipe get a fixed width, colours only in a terminal."""
     return Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
+
+
+def print_facts(out: Console, facts: Mapping[str, str]) -> None:
+    """Names and what there is to say of each: wrapped in a terminal, a line each in a pipe."""
+    if not out.is_terminal:
+        for name, text in facts.items():
+            out.print(f"{name:8}{text}", markup=False, soft_wrap=True)
+        return
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold cyan", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, text in facts.items():
+        grid.add_row(name, Text(text))
+    out.print(grid)
 
 
 def duration(seconds: float) -> str:

@@ -62,8 +62,17 @@ def report(error: Exception) -> int:
 
 def print_error(text: str) -> None:
     """One red line on standard error."""
+    _print_line(f"error: {text}", "bold red")
+
+
+def print_stopped(text: str) -> None:
+    """One line on standard error that says how to go on; nothing has failed."""
+    _print_line(f"stopped; {text}", "bold yellow")
+
+
+def _print_line(text: str, style: str) -> None:
     line = " ".join(text.split())
-    Console(stderr=True, highlight=False).print(f"error: {line}", style="bold red", markup=False, soft_wrap=True)
+    Console(stderr=True, highlight=False).print(line, style=style, markup=False, soft_wrap=True)
 
 
 def _explain(error: Exception) -> tuple[str, int]:

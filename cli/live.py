@@ -34,7 +34,7 @@ METRICS: tuple[tuple[str, str, str, Format], ...] = (  # key, name in the panel,
     ("grad_norm", "gradient norm", "gradient", lambda v: f"{v:.2f}"),
 )
 _BARS = "▁▂▃▄▅▆▇█"
-_SPARKS = 30
+_SPARKS = 24
 _RECENT = 10
 
 
@@ -124,7 +124,7 @@ class Dashboard:
             f"{progress.done}/{progress.total}" if total else "",
         )
         times = f"{duration(progress.elapsed)} so far"
-        if (left := progress.left()) is not None:
+        if left := progress.left():
             what = "" if progress.phase == PHASES["training"] else " of this phase"
             times += f", about {duration(left)} left{what}"
         parts: list[RenderableType] = [bar, Text(f"{progress.detail}   {times}".strip(), "dim")]
@@ -136,13 +136,13 @@ class Dashboard:
 
 
 def metrics_table(rows: Sequence[dict[str, Any]]) -> Table:
-    """The last update, means of the first and the last updates, and the course of each metric."""
+    """The last update, means over the last and the first updates, and the course of each metric."""
     recent = min(_RECENT, len(rows))
     table = Table(box=None, pad_edge=False, padding=(0, 2))
-    table.add_column("")
-    for name in (f"update {rows[-1]['update']}", f"mean of last {recent}", f"of first {recent}"):
-        table.add_column(name, justify="right")
-    table.add_column("over the run", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for name in (f"update {rows[-1]['update']}", f"last {recent}", f"first {recent}"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("over the run", no_wrap=True, overflow="crop")
     for key, name, _, show in METRICS:
         values = [float(row[key]) for row in rows if key in row]
         if values:

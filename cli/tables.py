@@ -25,19 +25,19 @@ def print_evaluations(out: Console, title: str, columns: dict[str, Summary], gai
     """
     table = Table("", "", *(Column(name, justify="right") for name in columns))
     if gain:
-        table.add_column("gain", justify="right", style="bold")
+        table.add_column("gain, points", justify="right", style="bold")
     first, last = next(iter(columns.values())), list(columns.values())[-1]
     for way in ("greedy", "sampled"):
         for measure in ("success", "score"):
             cells = [_cell(column[way][measure]) for column in columns.values()]
             if gain:
                 points = 100 * (last[way][measure]["mean"] - first[way][measure]["mean"])
-                cells.append(f"{points:+.1f} points")
+                cells.append(f"{points:+.1f}")
             table.add_row(_played(last[way], way) if measure == "success" else "", measure, *cells)
         table.add_section()
-    out.print(Text(title, "bold"), soft_wrap=True)
+    out.print(Text(title, "bold"), soft_wrap=not out.is_terminal)
     out.print(table)
-    out.print(Text(_LEGEND, "dim"), soft_wrap=True)
+    out.print(Text(_LEGEND, "dim"), soft_wrap=not out.is_terminal)
 
 
 def evaluation_line(summary: Summary) -> str:

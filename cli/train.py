@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from cli.console import console
+from cli.console import console, print_facts
 from cli.environments import describe_data, environment_id
-from cli.errors import UsageError, print_error
+from cli.errors import UsageError, print_stopped
 from cli.live import Dashboard, Lines, display
 from cli.progress import PHASES, RunProgress
 from cli.runs import (
@@ -141,7 +141,7 @@ def run(config: TrainConfig, folder: RunFolder, fresh: bool = False) -> None:
         remove_if_empty(folder, fresh)
         raise
     if stopped:
-        print_error(f"stopped; go on with: sandgym train --resume {folder.path}")
+        print_stopped(f"go on with: sandgym train --resume {folder.path}")
         raise typer.Exit(INTERRUPTED)
     print_results(out, config, folder)
 
@@ -149,16 +149,14 @@ def run(config: TrainConfig, folder: RunFolder, fresh: bool = False) -> None:
 def print_heading(out: Console, config: TrainConfig, folder: RunFolder) -> None:
     """What is about to run, on which data, and where it is kept."""
     data = describe_data(make_split(config, config.train_split))
-    rows = {
+    facts = {
         "run": f"{config.algo} on {config.env}, seed {config.seed}, in {folder.path}",
         "data": f"{data + ': ' if data else ''}learns on {config.train_split} tasks, evaluated on {config.eval_split}",
         "policy": f"{config.model} on {config.device}",
         "batches": f"{config.updates} of {config.tasks_per_update} tasks, temperature {config.temperature:g}, "
         f"learning rate {config.optimizer.lr:g}",
     }
-    for name, text in rows.items():
-        out.print(f"[bold cyan]{name:8}[/]", end="")
-        out.print(text, markup=False, soft_wrap=True)
+    print_facts(out, facts)
 
 
 def print_results(out: Console, config: TrainConfig, folder: RunFolder) -> None:
@@ -173,14 +171,12 @@ def print_results(out: Console, config: TrainConfig, folder: RunFolder) -> None:
     print_evaluations(out, f"{title}, {data}" if data else title, both, gain=True)
     out.print()
     ledger = folder.path / "ledger.json"
-    rows = {"spent": spent_line(json.loads(ledger.read_text(encoding="utf-8")))} if ledger.is_file() else {}
-    rows |= {
+    facts = {"spent": spent_line(json.loads(ledger.read_text(encoding="utf-8")))} if ledger.is_file() else {}
+    facts |= {
         "run": f"{folder.path} (curve.png, metrics.jsonl, tensorboard/, checkpoints/)",
         "again": f"sandgym eval {folder.path}",
     }
-    for name, text in rows.items():
-        out.print(f"[bold cyan]{name:8}[/]", end="")
-        out.print(text, markup=False, soft_wrap=True)
+    print_facts(out, facts)
 
 
 def _typed(context: typer.Context, parameter: str) -> bool:

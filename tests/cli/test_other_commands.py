@@ -5,7 +5,6 @@ import importlib.metadata
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 from conftest import ENV, HERE, Invoke, run

@@ -56,7 +56,7 @@ def test_table_shows_the_recorded_numbers_and_the_gain(trained: tuple[Path, str]
         for measure in ("success", "score"):
             before, after = (recorded[when][way][measure] for when in ("before", "after"))
             cells = [f"{100 * s['mean']:.1f} [{100 * s['low']:.1f}, {100 * s['high']:.1f}]" for s in (before, after)]
-            gain = f"{100 * (after['mean'] - before['mean']):+.1f} points"
+            gain = f"{100 * (after['mean'] - before['mean']):+.1f}"
             row = rf"{measure} +│ +{re.escape(cells[0])} +│ +{re.escape(cells[1])} +│ +{re.escape(gain)}"
             assert re.search(row, output)
     assert "sampled, temperature 1, 2 a task" in output
@@ -106,7 +106,7 @@ def test_interrupt_saves_and_resume_goes_on(tmp_path: Path) -> None:
     rest, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "this update is finished and saved first" in rest
-    assert "sandgym train --resume run" in errors
+    assert errors == "stopped; go on with: sandgym train --resume run\n"
     assert "Traceback" not in errors
     folder = RunFolder(tmp_path / "run")
     done = folder.metrics()[-1]["update"]
