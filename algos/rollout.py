@@ -135,7 +135,7 @@ class Rollout:
     def _start(self, tree: Tree, index: int, plan: Plan, seed: int, max_tokens: int) -> list[_Leaf]:
         """Reset the task once, encode its prompt once, fork both."""
         try:
-            observation, _ = self.env.reset(options={"task": tree.task_id})
+            observation, _ = self.env.reset(seed=derive_seed(seed, index, "reset"), options={"task": tree.task_id})
             envs = self.env.fork(plan.roots)
             self._count_snapshots(self.env, plan.roots)
         except SandboxError as error:

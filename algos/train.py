@@ -77,21 +77,26 @@ class Trainer:
         if "before" not in self.folder.evaluations():
             self._evaluate("before", Policy.load(self.folder.start_policy, config.device), ledger)
         for update in range(first, config.updates):
+            name = f"update {update}"
+            if self._evaluation_due(update) and name not in self.folder.evaluations():
+                self._evaluate(name, policy, ledger)
             self._update(update, env, policy, learner, algorithm, ledger, reference)
             done = update + 1
             last = done == config.updates
-            if last or done % config.checkpoint_every == 0 or self.stop_requested:
+            if last or done % config.checkpoint_every == 0 or self._evaluation_due(done) or self.stop_requested:
                 save_checkpoint(self.folder.checkpoints, done, policy, learner.optimizer, algorithm, ledger)
                 self.folder.write_ledger(ledger)
                 self._tell("saved", {"update": done})
             if self.stop_requested and not last:
                 raise Stopped
-            if config.eval_every and done % config.eval_every == 0 and not last:
-                self._evaluate(f"update {done}", policy, ledger)
         if "after" not in self.folder.evaluations():
             self._evaluate("after", policy, ledger)
         self.folder.draw_curve()
         return self.folder.evaluations()
+
+    def _evaluation_due(self, updates: int) -> bool:
+        every = self.config.eval_every
+        return bool(every) and updates > 0 and updates % every == 0
 
     def _make_env(self, split: str) -> Any:
         return gymnasium.make(self.config.env, **{**self.config.env_options, "split": split})

@@ -3,9 +3,10 @@
 import hashlib
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
-from letters import BrokenLettersEnv
+from letters import BrokenLettersEnv, LettersEnv
 from policies import entropy, plain_copy, plain_logprobs
 
 from algos.base import Plan, Turn
@@ -228,6 +229,19 @@ def test_the_same_seed_gives_identical_trees(policy, letters, name):
     one, two = play(policy, letters, plan, seed=5), play(policy, letters, plan, seed=5)
     assert one == two
     assert play(policy, letters, plan, seed=6) != one
+
+
+class RandomStartEnv(LettersEnv):
+    """An episode begins with a random part of its pay."""
+
+    def _begin(self, task: int, rng_key: tuple[int, int]) -> int:
+        return int(np.random.default_rng(rng_key).integers(4))
+
+
+def test_the_seed_decides_what_is_random_in_the_environment(policy):
+    one, two = (play(policy, RandomStartEnv(), Plan(1), LettersEnv().task_ids, seed=5) for _ in range(2))
+    assert one == two
+    assert len({tuple(t.segments[ROOT].tokens[-6:]) for t in one}) > 1
 
 
 def test_fewer_live_episodes_give_the_same_tokens(policy, letters):

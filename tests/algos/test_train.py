@@ -1,0 +1,232 @@
+"""Training runs end to end: all algorithms on WebShop, stopping, crashing, a real ``kill -9``."""
+
+import dataclasses
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import SHOP, SMALL
+
+from algos.checkpoint import checkpoints
+from algos.config import TrainConfig
+from algos.evaluate import EvaluationConfig
+from algos.learner import OptimizerConfig
+from algos.ledger import Ledger
+from algos.policy import Policy
+from algos.registry import ALGORITHMS
+from algos.rollout import RolloutConfig
+from algos.runfolder import RunFolder
+from algos.sft import SFTConfig
+from algos.train import Stopped, Trainer, evaluate_policy
+
+OPTIONS = {
+    "ppo": {"episodes": 3, "entropy_coefficient": 0.01},
+    "rloo": {"episodes": 3, "entropy_coefficient": 0.01},
+    "grpo": {"episodes": 3, "entropy_coefficient": 0.01, "kl_coefficient": 0.05, "minibatches": 2},
+    "bpo": {"roots": 2, "entropy_coefficient": 0.01, "initial_threshold": 4.0},
+}
+TIMES = ("rollout_seconds", "learn_seconds")
+
+
+def shop_config(algo: str, **changes) -> TrainConfig:
+    """A run of seconds: random policies say nothing that the shop understands, the entropy bonus teaches."""
+    settings = {
+        "env": "sandgym/WebShop-v0",
+        "env_options": {"max_steps": 3},
+        "algo": algo,
+        "algo_options": OPTIONS[algo],
+        "updates": 2,
+        "tasks_per_update": 2,
+        "max_turn_tokens": 6,
+        "eval_tasks": 2,
+        "checkpoint_every": 1,
+        "evaluation": EvaluationConfig(samples=2, max_turn_tokens=6),
+        "rollout": RolloutConfig(max_invalid_actions=None),
+        "optimizer": OptimizerConfig(lr=1e-3, micro_batch_tokens=2000),
+        "sft": SFTConfig(demonstrations=20),
+        "tiny": SHOP,
+        "warm_start": False,
+    }
+    return TrainConfig(**(settings | changes))
+
+
+def letters_config(algo: str, **changes) -> TrainConfig:
+    """A run in which a random policy earns something."""
+    options = OPTIONS[algo] if algo != "bpo" else OPTIONS[algo] | {"children": 2}
+    settings = {
+        "env": "tests/Letters-v0",
+        "env_options": {},
+        "algo_options": options,
+        "updates": 4,
+        "tasks_per_update": 3,
+        "eval_tasks": 3,
+        "checkpoint_every": 2,
+        "tiny": SMALL,
+        "sft": SFTConfig(demonstrations=10),
+    }
+    return shop_config(algo, **(settings | changes))
+
+
+def start(config: TrainConfig, path: Path, listener=None) -> RunFolder:
+    folder = RunFolder.create(path, config)
+    Trainer(config, folder, listener).run()
+    return folder
+
+
+def resume(path: Path) -> RunFolder:
+    folder, config = RunFolder.open(path)
+    Trainer(config, folder).run()
+    return folder
+
+
+def numbers(folder: RunFolder) -> list[dict]:
+    """The metrics without what a clock wrote."""
+    return [{k: v for k, v in row.items() if not k.endswith(TIMES)} for row in folder.metrics()]
+
+
+def spent(folder: RunFolder) -> dict:
+    ledger = json.loads((folder.path / "ledger.json").read_text())
+    return {k: v for k, v in ledger.items() if k not in TIMES}
+
+
+def same(one: RunFolder, other: RunFolder) -> None:
+    for row, expected in zip(numbers(one), numbers(other), strict=True):
+        assert {k: (v, expected.get(k)) for k, v in row.items() if v != expected.get(k)} == {}
+        assert row == expected
+    assert one.evaluations() == other.evaluations()
+    assert spent(one) == spent(other)
+    newest = [Policy.load(checkpoints(f.checkpoints)[-1]).model.state_dict() for f in (one, other)]
+    assert all(weight.equal(newest[1][name]) for name, weight in newest[0].items())
+
+
+@pytest.mark.parametrize("algo", sorted(ALGORITHMS))
+def test_a_run_on_webshop_from_end_to_end(algo, tmp_path):
+    events: list[str] = []
+    config = shop_config(algo)
+    folder = start(config, tmp_path / "run", lambda event, data: events.append(event))
+    rows = folder.metrics()
+    assert [row["update"] for row in rows] == [1, 2]
+    for row in rows:
+        assert all(math.isfinite(value) for value in row.values()), row
+        assert row["grad_norm"] > 0
+        assert row["spent/episodes"] >= 4
+        assert row["lr"] > 0
+    assert ("branches_per_root" in rows[0]) == (algo == "bpo")
+    evaluations = folder.evaluations()
+    assert set(evaluations) == {"before", "after"}
+    for summary in evaluations.values():
+        assert (summary["greedy"]["samples"], summary["sampled"]["samples"]) == (1, 2)
+        assert 0 <= summary["sampled"]["score"]["mean"] <= 1
+    names = {p.name for p in folder.path.iterdir()}
+    assert names == {
+        "config.yaml",
+        "metrics.jsonl",
+        "tensorboard",
+        "ledger.json",
+        "evaluation.json",
+        "start",
+        "checkpoints",
+        "curve.png",
+    }
+    assert set(events) == {"evaluating", "evaluated", "rollout", "update", "saved"}
+    assert spent(folder)["updates"] == 2
+    assert Ledger.from_dict(json.loads((folder.path / "ledger.json").read_text())).generated_tokens > 0
+    first, last = (Policy.load(folder.policy(which)).model.state_dict() for which in ("start", "latest"))
+    assert any(not first[name].equal(last[name]) for name in first)
+    again = {n: r.summary() for n, r in evaluate_policy(config, Policy.load(folder.policy())).items()}
+    assert again == evaluations["after"], "evaluating the folder gives the same numbers"
+
+
+@pytest.mark.parametrize("algo", sorted(ALGORITHMS))
+def test_a_crashed_run_goes_on_with_the_same_numbers(algo, tmp_path):
+    """Cut back to the checkpoint after update 2: the rows after it, half a row, are made again."""
+    whole = start(letters_config(algo), tmp_path / "whole")
+    assert len({json.dumps(row.get("return")) for row in numbers(whole)}) > 1
+    shutil.copytree(whole.path, tmp_path / "crashed")
+    shutil.rmtree(tmp_path / "crashed" / "checkpoints" / "update-000004")
+    metrics = tmp_path / "crashed" / "metrics.jsonl"
+    metrics.write_text("".join(metrics.read_text().splitlines(keepends=True)[:3]) + '{"update": 4, "succ')
+    evaluation = tmp_path / "crashed" / "evaluation.json"
+    evaluation.write_text(json.dumps({"before": json.loads(evaluation.read_text())["before"]}))
+    same(resume(tmp_path / "crashed"), whole)
+
+
+def test_a_webshop_run_killed_in_the_middle_of_an_update_goes_on_with_the_same_numbers(tmp_path):
+    config = shop_config("bpo", updates=3)
+    whole = start(config, tmp_path / "whole")
+    killed = RunFolder.create(tmp_path / "killed", config)
+    here = Path(__file__).parent
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here.parents[1]), str(here)])}
+    command = [sys.executable, str(here / "trained.py"), str(killed.path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "in the middle\n"
+        process.kill()
+    assert [row["update"] for row in killed.metrics()] == [1, 2]
+    same(resume(killed.path), whole)
+
+
+def test_a_stopped_run_is_saved_and_goes_on(tmp_path):
+    config = letters_config("rloo", checkpoint_every=10)
+    whole = start(config, tmp_path / "whole")
+    folder = RunFolder.create(tmp_path / "stopped", config)
+
+    def listen(event, data):
+        trainer.stop_requested |= event == "update" and data["update"] == 3
+
+    trainer = Trainer(config, folder, listen)
+    with pytest.raises(Stopped):
+        trainer.run()
+    assert [p.name for p in checkpoints(folder.checkpoints)] == ["update-000003"]
+    same(resume(folder.path), whole)
+
+
+def test_evaluations_between_updates_survive_a_stop(tmp_path):
+    config = letters_config("rloo", eval_every=2, checkpoint_every=2)
+    whole = start(config, tmp_path / "whole")
+    assert list(whole.evaluations()) == ["before", "update 2", "after"]
+    folder = RunFolder.create(tmp_path / "stopped", config)
+
+    def listen(event, data):
+        trainer.stop_requested |= event == "saved"
+
+    trainer = Trainer(config, folder, listen)
+    with pytest.raises(Stopped):
+        trainer.run()
+    assert resume(folder.path).evaluations() == whole.evaluations()
+
+
+def test_a_finished_run_resumed_changes_nothing(tmp_path):
+    folder = start(letters_config("rloo", updates=2), tmp_path / "run")
+    before = numbers(folder), folder.evaluations(), spent(folder)
+    resume(folder.path)
+    assert (numbers(folder), folder.evaluations(), spent(folder)) == before
+
+
+def test_learning_raises_the_return(tmp_path):
+    """With a wide margin: a run of 30 updates on the letters ends well above where it began."""
+    config = letters_config("rloo", updates=30, checkpoint_every=30, algo_options={"episodes": 8})
+    config = dataclasses.replace(config, optimizer=OptimizerConfig(lr=1e-2))
+    returns = [row["return"] for row in start(config, tmp_path / "run").metrics()]
+    assert sum(returns[-5:]) / 5 > sum(returns[:5]) / 5 + 0.15
+
+
+def test_a_second_run_in_the_same_folder_is_refused(tmp_path):
+    RunFolder.create(tmp_path, letters_config("rloo"))
+    with pytest.raises(FileExistsError, match="holds a run already; go on with --resume"):
+        RunFolder.create(tmp_path, letters_config("ppo"))
+    assert yaml.safe_load((tmp_path / "config.yaml").read_text())["algo"] == "rloo"
+
+
+def test_a_folder_without_a_run_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError, match="is not a run folder: it has no config"):
+        RunFolder.open(tmp_path)
+    folder = RunFolder.create(tmp_path / "run", letters_config("rloo"))
+    with pytest.raises(FileNotFoundError, match="no policy 'latest' in .*; it has: none"):
+        folder.policy()
