@@ -5,9 +5,9 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from click.testing import Result
 from typer.testing import CliRunner
 
 from cli.main import app
@@ -21,7 +21,7 @@ SMALL = [
     *("--set", "evaluation.max_turn_tokens=6", "--set", "sft.steps=5", "--set", "sft.demonstrations=40"),
     *("--set", "sft.batch_tokens=600"),
 ]
-Invoke = Callable[..., Result]
+Invoke = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -43,8 +43,8 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
     return run
 
 
-def run(*words: str, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(app, list(words), input=stdin)  # type: ignore[return-value]
+def run(*words: str, stdin: str | None = None) -> Any:
+    return CliRunner().invoke(app, list(words), input=stdin)
 
 
 def start(*words: str, cwd: Path) -> "subprocess.Popen[str]":
