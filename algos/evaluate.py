@@ -52,10 +52,10 @@ class Statistic:
     @classmethod
     def of(cls, values: npt.NDArray[np.float64]) -> Statistic:
         """Of an array of shape (tasks, samples); tasks of no sample (NaN rows) are left out."""
-        tasks = np.nanmean(values, 1) if values.size else np.zeros(0)
-        tasks = tasks[~np.isnan(tasks)]
-        if not len(tasks):
+        played = values[~np.isnan(values).all(1)]
+        if not played.size:
             return cls(float("nan"), float("nan"), float("nan"))
+        tasks = np.nanmean(played, 1)
         mean = float(tasks.mean())
         if np.ptp(tasks) == 0:
             return cls(mean, mean, mean)

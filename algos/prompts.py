@@ -6,19 +6,21 @@ re-tokenized.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Protocol
 
 OBSERVATION, ACTION, END = "<|obs|>", "<|act|>", "<|end|>"
 MARKERS = (OBSERVATION, ACTION, END)
+IDENTIFIER = re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])\w{8,}\b")
+NAMES = tuple(f"<|id{n}|>" for n in range(64))
+_NAME = re.compile(r"<\|id\d+\|>")
 
 
-class PromptFormat(Protocol):
-    """Turns text into tokens for a tokenizer."""
-
-    stop: frozenset[int]
+class Transcript(Protocol):
+    """One episode's text as tokens."""
 
     def opening(self, instructions: str, observation: str) -> list[int]:
-        """Tokens of the transcript before the first action; never empty."""
+        """Tokens before the first action; never empty."""
 
     def following(self, observation: str, closed: bool) -> list[int]:
         """Tokens between two actions; ``closed`` tells whether the last action ended with a stop token."""
@@ -29,44 +31,85 @@ class PromptFormat(Protocol):
     def encode_action(self, action: str) -> list[int]:
         """Tokens with which a demonstration writes an action, the stop token included."""
 
+    def fork(self) -> Transcript:
+        """A transcript with this past and a future of its own."""
+
+
+class PromptFormat(Protocol):
+    """How a tokenizer's policy reads and writes; ``stop`` are the tokens that end an action."""
+
+    stop: frozenset[int]
+
+    def transcript(self) -> Transcript:
+        """A new episode's."""
+
 
 class MarkedFormat:
-    """For tokenizers with markers of their own: observation, action and end of action.
+    """For tokenizers with markers of their own; see ``MarkedTranscript``."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+        self.observation, self.action, self.end = (tokenizer.convert_tokens_to_ids(m) for m in MARKERS)
+        self.stop = frozenset({self.end})
+
+    def transcript(self) -> MarkedTranscript:
+        """See ``PromptFormat``."""
+        return MarkedTranscript(self, {})
+
+
+class MarkedTranscript:
+    """Observation, action and end of action have markers; identifiers have names.
+
+    Words that mix letters and digits, such as product numbers, mean nothing by
+    themselves. Each is named by the order in which it first appears, so that a small
+    policy needs to know a few names and not every identifier there is. When the names
+    are used up, further identifiers stay as they are.
 
     The instructions are left out: a policy with these markers has learned the rules
     from demonstrations.
     """
 
-    def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
-        self._observation, self._action, self._end = (tokenizer.convert_tokens_to_ids(m) for m in MARKERS)
-        self.stop = frozenset({self._end})
+    def __init__(self, prompts: MarkedFormat, names: dict[str, str]) -> None:
+        self._prompts, self._names = prompts, names
 
     def opening(self, instructions: str, observation: str) -> list[int]:
-        """See ``PromptFormat``."""
-        return [self._observation, *self._encode(observation), self._action]
+        """See ``Transcript``."""
+        return [self._prompts.observation, *self._encode(observation), self._prompts.action]
 
     def following(self, observation: str, closed: bool) -> list[int]:
-        """See ``PromptFormat``."""
-        start = [] if closed else [self._end]
+        """See ``Transcript``."""
+        start = [] if closed else [self._prompts.end]
         return [*start, *self.opening("", observation)]
 
     def action(self, tokens: list[int]) -> str:
-        """See ``PromptFormat``."""
-        text: str = self._tokenizer.decode([t for t in tokens if t not in self.stop])
-        return text.strip()
+        """See ``Transcript``."""
+        text: str = self._prompts.tokenizer.decode([t for t in tokens if t not in self._prompts.stop])
+        identifiers = {name: identifier for identifier, name in self._names.items()}
+        return _NAME.sub(lambda match: identifiers.get(match[0], match[0]), text).strip()
 
     def encode_action(self, action: str) -> list[int]:
-        """See ``PromptFormat``."""
-        return [*self._encode(action), self._end]
+        """See ``Transcript``."""
+        return [*self._encode(action), self._prompts.end]
+
+    def fork(self) -> MarkedTranscript:
+        """See ``Transcript``."""
+        return MarkedTranscript(self._prompts, dict(self._names))
 
     def _encode(self, text: str) -> list[int]:
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
+        ids: list[int] = self._prompts.tokenizer.encode(IDENTIFIER.sub(self._name, text), add_special_tokens=False)
         return ids
+
+    def _name(self, match: re.Match[str]) -> str:
+        identifier = match[0].lower()
+        if identifier not in self._names:
+            if len(self._names) == len(NAMES):
+                return match[0]
+            self._names[identifier] = NAMES[len(self._names)]
+        return self._names[identifier]
 
 
 class PlainFormat:
-    """For any other causal language model: plain text, one action a line."""
+    """For any other causal language model: plain text, one action a line. It is its own transcript."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -76,22 +119,30 @@ class PlainFormat:
         if not self.stop:
             raise ValueError("the tokenizer has neither a newline token nor an end-of-text token to end an action with")
 
-    def opening(self, instructions: str, observation: str) -> list[int]:
+    def transcript(self) -> PlainFormat:
         """See ``PromptFormat``."""
+        return self
+
+    def fork(self) -> PlainFormat:
+        """See ``Transcript``."""
+        return self
+
+    def opening(self, instructions: str, observation: str) -> list[int]:
+        """See ``Transcript``."""
         ids: list[int] = self._tokenizer.encode(f"{instructions}\n\nObservation: {observation}\nAction:")
         return ids
 
     def following(self, observation: str, closed: bool) -> list[int]:
-        """See ``PromptFormat``."""
+        """See ``Transcript``."""
         return self._encode(f"{'' if closed else chr(10)}Observation: {observation}\nAction:")
 
     def action(self, tokens: list[int]) -> str:
-        """See ``PromptFormat``."""
+        """See ``Transcript``."""
         text: str = self._tokenizer.decode(tokens, skip_special_tokens=True)
         return text.strip()
 
     def encode_action(self, action: str) -> list[int]:
-        """See ``PromptFormat``."""
+        """See ``Transcript``."""
         return self._encode(f" {action}\n")
 
     def _encode(self, text: str) -> list[int]:

@@ -228,5 +228,5 @@ def test_a_folder_without_a_run_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError, match="is not a run folder: it has no config"):
         RunFolder.open(tmp_path)
     folder = RunFolder.create(tmp_path / "run", letters_config("rloo"))
-    with pytest.raises(FileNotFoundError, match="no policy 'latest' in .*; it has: none"):
+    with pytest.raises(FileNotFoundError, match=r"no policy 'latest' in .*; it has: none"):
         folder.policy()

@@ -1,0 +1,127 @@
+"""The warm start: demonstrations, transcripts, fitting; the cache of warm-started policies."""
+
+import copy
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from conftest import SMALL
+from letters import LettersEnv
+
+from algos.config import TrainConfig
+from algos.learner import score
+from algos.packing import pack
+from algos.sft import SFTConfig, demonstrate, fine_tune, transcript
+from algos.tiny import identifier_tokens
+from algos.warmstart import starting_policy, warm_start_folder
+
+QUICK = SFTConfig(demonstrations=10, noise=0.0, steps=25, batch_tokens=400, lr=5e-3, warmup=5)
+
+
+def test_demonstrations_are_the_experts_games(letters):
+    games = demonstrate(letters, letters.task_ids, 12, 0.0, 0)
+    assert len(games) == 12
+    for game in games:
+        assert game.actions == ("a", "ai", "d")
+        assert len(game.observations) == 3
+        assert (game.score, game.success, game.instructions) == (0.5, True, "Say words.")
+        assert game.observations[1].endswith("paid 1 of 4 so far")
+    words = [game.observations[0].split()[1] for game in games]
+    assert sorted(set(words)) == sorted(letters.task_ids)
+    assert max(words.count(w) for w in set(words)) == 3, "round the tasks: 12 games of 5 tasks"
+    assert demonstrate(letters, letters.task_ids, 12, 0.0, 0) == games
+
+
+def test_webshop_demonstrations_are_seeded(shop):
+    tasks = list(shop.unwrapped.task_ids)
+    noisy = demonstrate(shop, tasks, 6, 0.5, 3)
+    assert demonstrate(shop, tasks, 6, 0.5, 3) == noisy
+    assert demonstrate(shop, tasks, 6, 0.5, 4) != noisy
+
+
+def test_a_transcript_is_the_tree_of_a_rollout(policy, letters):
+    (game,) = demonstrate(letters, ["apple"], 1, 0.0, 0)
+    prompts = policy.prompts
+    segment = transcript(game, prompts).segments[0]
+    expected = prompts.opening(game.instructions, game.observations[0]) + prompts.encode_action("a")
+    expected += prompts.following(game.observations[1], True) + prompts.encode_action("ai")
+    expected += prompts.following(game.observations[2], True) + prompts.encode_action("d")
+    assert segment.tokens == expected
+    written = [
+        [t for t, w, s in zip(segment.tokens, segment.written, segment.steps, strict=True) if w and s == step]
+        for step in range(3)
+    ]
+    assert [prompts.action(tokens) for tokens in written] == ["a", "ai", "d"]
+    assert all(tokens[-1] in prompts.stop for tokens in written)
+
+
+def test_fitting_raises_the_likelihood_of_the_actions_and_is_repeatable(policy, letters_tokenizer, letters):
+    trees = [transcript(d, policy.prompts) for d in demonstrate(letters, letters.task_ids, 10, 0.0, 0)]
+    twin = copy.deepcopy(policy)
+
+    def likelihood(p) -> float:
+        return float(score(p, pack(trees), 1.0).logprobs.detach().mean())
+
+    before = likelihood(policy)
+    steps: list[int] = []
+    config = dataclasses.replace(QUICK, steps=60)
+    config = dataclasses.replace(config, **{k: 5 for k in ("drill_steps", "crop_steps") if hasattr(config, k)})
+    metrics = fine_tune(policy, trees, config, progress=lambda step, _: steps.append(step))
+    assert steps == list(range(60))
+    assert likelihood(policy) > before + 1.0
+    assert all(math.isfinite(v) for v in metrics.values())
+    assert fine_tune(twin, trees, config) == metrics
+    assert likelihood(twin) == likelihood(policy)
+
+
+def test_fitting_leaves_the_demonstrations_alone(shop_policy, shop_demonstrations):
+    trees = [transcript(d, shop_policy.prompts) for d in shop_demonstrations[:6]]
+    before = [(list(t.segments[0].tokens), list(t.segments[0].written)) for t in trees]
+    config = dataclasses.replace(QUICK, steps=3, batch_tokens=1500)
+    fine_tune(shop_policy, trees, config, identifier_tokens(shop_policy.tokenizer))
+    assert [(t.segments[0].tokens, t.segments[0].written) for t in trees] == before
+
+
+@pytest.fixture
+def config() -> TrainConfig:
+    sft = dataclasses.replace(QUICK, steps=3)
+    return TrainConfig("tests/Letters-v0", "rloo", tiny=SMALL, sft=sft)
+
+
+def test_a_warm_started_policy_is_kept_and_used_again(config, tmp_path, monkeypatch):
+    monkeypatch.setenv("SANDGYM_DATA", str(tmp_path))
+    env = LettersEnv()
+    steps: list[int] = []
+    first = starting_policy(config, env, lambda step, _: steps.append(step))
+    assert steps == [0, 1, 2]
+    folder = warm_start_folder(env, config.tiny, config.sft)
+    assert folder.is_dir()
+    assert [p.name for p in folder.parent.iterdir()] == [folder.name]
+    second = starting_policy(config, env, lambda step, _: steps.append(step))
+    assert steps == [0, 1, 2]
+    for mine, theirs in zip(first.parameters(), second.parameters(), strict=True):
+        assert mine.equal(theirs)
+    other = dataclasses.replace(config.sft, seed=1)
+    assert warm_start_folder(env, config.tiny, other) != folder
+    assert warm_start_folder(LettersEnv("dev"), config.tiny, config.sft) != folder
+    assert warm_start_folder(env, dataclasses.replace(config.tiny, layers=3), config.sft) != folder
+
+
+def test_without_a_warm_start_the_policy_is_random_and_reads_the_same_words(config, tmp_path, monkeypatch):
+    monkeypatch.setenv("SANDGYM_DATA", str(tmp_path))
+    cold = starting_policy(dataclasses.replace(config, warm_start=False), LettersEnv())
+    warm = starting_policy(config, LettersEnv())
+    assert cold.tokenizer.get_vocab() == warm.tokenizer.get_vocab()
+    weights = [np.concatenate([p.detach().numpy().ravel() for p in policy.parameters()]) for policy in (cold, warm)]
+    assert weights[0].shape == weights[1].shape
+    assert not np.array_equal(*weights)
+
+
+def test_another_model_is_loaded_as_it_is(policy, config, tmp_path):
+    policy.save(tmp_path)
+    loaded = starting_policy(dataclasses.replace(config, model=str(tmp_path)), LettersEnv())
+    for mine, theirs in zip(loaded.parameters(), policy.parameters(), strict=True):
+        assert mine.equal(theirs)
+    with pytest.raises(OSError, match="nowhere"):
+        starting_policy(dataclasses.replace(config, model=str(tmp_path / "nowhere")), LettersEnv())
