@@ -285,3 +285,27 @@ def test_posthoc_selection_is_biased():
     assert gradient[1] == pytest.approx(0.1872, abs=1e-10)  # 0.4 * 0.3 + 0.6 * 0.4 * 0.28
     causal = table.expected(2, ThresholdRule(2, 0.69, 1), lambda tree: bpo().credit([tree])[0])
     assert causal[1] == pytest.approx(0.24, abs=1e-10)
+
+
+def test_without_the_backbone_causal_selection_stays_exact_and_posthoc_does_not():
+    """Fresh siblings estimate p (1 - p) at their branch, but how often there is one still depends on the future.
+
+    The example above with K = 3: after action 1 the two fresh siblings give p (1 - p); after action 0 the prefix gets
+    -p (0 - E[V]) with E[V] = p * p, since a root is now worth its fresh siblings' mean.
+    """
+    p = 0.4
+    logits = {(): np.log([1 - p, p]), (0,): np.zeros(2), (1,): np.array([0.0, 3.0])}
+    table = Table(logits, {(a, b): float(a) for a in (0, 1) for b in (0, 1)}, 2, 2)
+    algorithm = bpo(include_backbone=False)
+    causal = table.expected(2, ThresholdRule(3, 0.69, 1), lambda tree: algorithm.credit([tree])[0])
+    assert causal == pytest.approx(table.true_gradient(), abs=1e-10)
+    posthoc = table.expected(2, PosthocRule(3, 1), lambda tree: algorithm.credit([tree])[0])
+    assert posthoc[1] == pytest.approx(0.1344, abs=1e-10)  # 0.4 * 0.24 + 0.6 * 0.4 * 0.16
+
+
+def test_without_the_backbone_nested_branches_stay_exact():
+    """Later branches lie on the backbone, which has no credit: they are wasted, but nothing is biased."""
+    table = Table.random(2, 2, 1)
+    algorithm = bpo(include_backbone=False)
+    gradient = table.expected(1, ThresholdRule(3, 0.0, 2), lambda tree: algorithm.credit([tree])[0])
+    assert gradient == pytest.approx(table.true_gradient(), abs=1e-10)
