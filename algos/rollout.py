@@ -16,7 +16,7 @@ from typing import Any
 from algos.base import BranchRule, Plan, Turn
 from algos.engines.base import Completion, Engine, Request, Sampling
 from algos.ledger import Ledger
-from algos.prompts import PromptFormat
+from algos.prompts import PromptFormat, Transcript
 from algos.tree import ROOT, Outcome, Tree
 from sandgym.core import SandboxError, Snapshot, SnapshottableEnv
 
@@ -47,6 +47,7 @@ class _Mark:
     position: int
     tokens: list[int]
     invalid: int
+    transcript: Transcript
     snapshot: Snapshot | None = None
 
 
@@ -64,6 +65,7 @@ class _Leaf:
     tree: int
     segment: int
     env: TextEnv
+    transcript: Transcript
     sequence: int
     seed: int
     pending: list[int]
@@ -142,7 +144,8 @@ class Rollout:
             tree.info["failure"] = str(error)
             self.ledger.failed += plan.roots
             return []
-        prompt = self.prompts.opening(self._instructions, observation)
+        transcript = self.prompts.transcript()
+        prompt = transcript.opening(self._instructions, observation)
         if len(prompt) + max_tokens > self.engine.context:
             raise ValueError(
                 f"the prompt of task {tree.task_id!r} has {len(prompt)} tokens, which leaves no room for an action of "
@@ -156,7 +159,11 @@ class Rollout:
         for root, env in enumerate(envs):
             sequence = self.engine.fork(trunk, len(prompt) - 1)
             key = derive_seed(seed, index, root)
-            leaves.append(_Leaf(index, tree.grow(ROOT), env, sequence, key, prompt[-1:], len(prompt), len(prompt)))
+            leaves.append(
+                _Leaf(
+                    index, tree.grow(ROOT), env, transcript.fork(), sequence, key, prompt[-1:], len(prompt), len(prompt)
+                )
+            )
         self.engine.close(trunk)
         return leaves
 
@@ -192,7 +199,7 @@ class Rollout:
     def _mark(self, tree: Tree, leaf: _Leaf, rule: BranchRule) -> list[_Leaf]:
         """Record the turn that was just sampled and branch at it when the rule says so."""
         turn = Turn(leaf.step, tuple(leaf.turn_entropies), leaf.branches)
-        mark = _Mark(turn, leaf.turn_start, list(leaf.turn_tokens), leaf.invalid)
+        mark = _Mark(turn, leaf.turn_start, list(leaf.turn_tokens), leaf.invalid, leaf.transcript.fork())
         token = None if rule.retrospective else rule.choose(turn)
         try:
             if rule.retrospective:
@@ -241,6 +248,7 @@ class Rollout:
                     tree=leaf.tree,
                     segment=tree.grow(head),
                     env=env,
+                    transcript=mark.transcript.fork(),
                     sequence=self.engine.fork(leaf.sequence, position - 1),
                     seed=derive_seed(leaf.seed, branch, k),
                     pending=[last],
@@ -264,7 +272,7 @@ class Rollout:
         """Take the action in the environment; False when the episode is over."""
         segment = tree.segments[leaf.segment]
         try:
-            observation, reward, terminated, truncated, info = leaf.env.step(self.prompts.action(leaf.turn_tokens))
+            observation, reward, terminated, truncated, info = leaf.env.step(leaf.transcript.action(leaf.turn_tokens))
         except SandboxError as error:
             segment.outcome = Outcome(failed=True)
             tree.info["failure"] = str(error)
@@ -274,7 +282,7 @@ class Rollout:
         leaf.invalid += not info.get("action_valid", True)
         limit = self.config.max_invalid_actions
         given_up = limit is not None and leaf.invalid >= limit
-        following = self.prompts.following(observation, leaf.turn_tokens[-1] in self.prompts.stop)
+        following = leaf.transcript.following(observation, leaf.turn_tokens[-1] in self.prompts.stop)
         full = leaf.position + len(following) + max_tokens > self.engine.context
         over = terminated or truncated or given_up or full
         weight = self.config.success_weight

@@ -19,7 +19,9 @@ from algos.packing import pack
 from algos.policy import Policy
 from algos.prompts import PromptFormat
 from algos.rollout import TextEnv, derive_seed
-from algos.tree import ROOT, Tree
+from algos.tree import ROOT, Segment, Tree
+
+DRILL_WINDOW, DRILL_PASSED, DRILL_LONGEST = 8, 1.0, 40.0  # losses in nats, lengths in tokens
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,9 @@ class SFTConfig:
         observation_share: share of the observations' tokens that are learned too; their
             repetitions teach copying sooner than the few action tokens do.
         observation_weight: weight of such a token beside an action token's 1.
-        permute_identifiers: rename identifiers at random in each example, so that the
-            policy learns to copy them and not to remember them.
+        drill_steps: extra steps at the start (see ``copy_drill``).
+        crop_steps: first steps on demonstrations, on transcripts whose observations (the first aside) are cropped
+            around what the action copies; the crop grows to ``crop_tokens``.
     """
 
     demonstrations: int = 3000
@@ -48,7 +51,10 @@ class SFTConfig:
     weight_decay: float = 0.01
     observation_share: float = 0.25
     observation_weight: float = 0.3
-    permute_identifiers: bool = True
+    drill_steps: int = 200
+    drill_tokens: int = 800
+    crop_steps: int = 200
+    crop_tokens: int = 160
     seed: int = 0
 
 
@@ -89,25 +95,61 @@ def _play(env: TextEnv, task: str, noise: float, seed: int) -> Demonstration:
     return Demonstration(instructions, tuple(observations), tuple(actions), info["score"], info["success"])
 
 
-def transcript(demonstration: Demonstration, prompts: PromptFormat) -> Tree:
+def as_tree(demonstration: Demonstration, prompts: PromptFormat) -> Tree:
     """The demonstration as the tree that a rollout of it would give, in one segment."""
     tree = Tree("")
     segment = tree.segments[ROOT]
+    transcript = prompts.transcript()
     for step, (observation, action) in enumerate(zip(demonstration.observations, demonstration.actions, strict=True)):
         prompt = (
-            prompts.following(observation, True) if step else prompts.opening(demonstration.instructions, observation)
+            transcript.following(observation, True)
+            if step
+            else transcript.opening(demonstration.instructions, observation)
         )
         segment.read(prompt, step)
-        tokens = prompts.encode_action(action)
+        tokens = transcript.encode_action(action)
         segment.write(tokens, [0.0] * len(tokens), [0.0] * len(tokens), step)
     return tree
+
+
+def copy_drill(policy: Policy, optimizer: torch.optim.Optimizer, config: SFTConfig, rng: np.random.Generator) -> float:
+    """Teach a fresh model to copy: random token sequences are said twice, the second time they are predicted.
+
+    The sequences start at two tokens and grow by a quarter whenever they are copied well.
+
+    Returns:
+        Length that was reached, in tokens.
+    """
+    longest, recent = 2.0, []
+    vocabulary = len(policy.tokenizer)
+    for step in range(config.drill_steps):
+        length = int(rng.integers(1, int(longest) + 1))
+        once = torch.from_numpy(rng.integers(0, vocabulary, (config.drill_tokens // (2 * length), length)))
+        once = once.to(policy.device)
+        output = policy.model.get_decoder()(input_ids=torch.cat([once, once], 1), use_cache=False)
+        logits = policy.model.get_output_embeddings()(output.last_hidden_state[:, length - 1 : 2 * length - 1])
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), once.flatten())
+        _take_step(policy, optimizer, loss, config.lr * min(1.0, (step + 1) / config.warmup))
+        recent.append(float(loss.detach()))
+        if len(recent) >= DRILL_WINDOW and np.mean(recent[-DRILL_WINDOW:]) < DRILL_PASSED:
+            longest, recent = min(longest * 1.25, DRILL_LONGEST), []
+    return longest
+
+
+def _take_step(policy: Policy, optimizer: torch.optim.Optimizer, loss: torch.Tensor, lr: float) -> float:
+    for group in optimizer.param_groups:
+        group["lr"] = lr
+    loss.backward()  # type: ignore[no-untyped-call]
+    norm = torch.nn.utils.clip_grad_norm_(policy.model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return float(norm)
 
 
 def fine_tune(
     policy: Policy,
     trees: Sequence[Tree],
     config: SFTConfig,
-    identifiers: Sequence[int] = (),
     progress: Callable[[int, dict[str, float]], None] | None = None,
 ) -> dict[str, float]:
     """Fit the policy to demonstrations; returns the metrics of the last steps.
@@ -116,38 +158,38 @@ def fine_tune(
         policy: changed in place.
         trees: transcripts of the demonstrations.
         config: the settings.
-        identifiers: tokens that ``permute_identifiers`` may rename.
         progress: called after every step with its number and metrics.
     """
     rng = np.random.default_rng(config.seed)
     decay = [p for p in policy.model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(decay, lr=config.lr, betas=(0.9, 0.98), weight_decay=config.weight_decay)
     policy.model.train()
+    if config.drill_steps:
+        copy_drill(policy, optimizer, config, rng)
     queue: list[int] = []
     recent: list[dict[str, float]] = []
-    names = np.asarray(identifiers if config.permute_identifiers else (), np.int64)
+    rarity = np.bincount([t for tree in trees for t in tree.segments[ROOT].tokens], minlength=len(policy.tokenizer))
     for step in range(config.steps):
         batch: list[Tree] = []
+        cropped = (step + 1) / max(config.crop_steps, 1)
         while sum(t.unique_tokens() for t in batch) < config.batch_tokens:
             if not queue:
                 queue = rng.permutation(len(trees)).tolist()
-            batch.append(_renamed(trees[queue.pop()], names, rng))
-        for group in optimizer.param_groups:
-            group["lr"] = config.lr * _schedule(step, config)
+            tree = trees[queue.pop()]
+            if cropped < 1:
+                tree = _cropped(tree, 8 + int(cropped * config.crop_tokens), rarity, rng)
+            batch.append(tree)
         packed = pack([_with_observations(t, config.observation_share, rng) for t in batch], device=policy.device)
         acted = torch.tensor([w for t in batch for w in t.segments[ROOT].written], device=policy.device)
         acted = acted[packed.written]
         scored = score(policy, packed, 1.0)
         weights = torch.where(acted, 1.0, config.observation_weight)
         loss = -(weights * scored.logprobs).sum() / weights.sum()
-        loss.backward()  # type: ignore[no-untyped-call]
-        norm = torch.nn.utils.clip_grad_norm_(decay, 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
+        norm = _take_step(policy, optimizer, loss, config.lr * _schedule(step, config))
         metrics = {
             "loss": -float(scored.logprobs.detach()[acted].mean()),
             "weighted_loss": float(loss.detach()),
-            "grad_norm": float(norm),
+            "grad_norm": norm,
         }
         recent = [*recent[-19:], metrics]
         if progress is not None:
@@ -163,6 +205,28 @@ def _schedule(step: int, config: SFTConfig) -> float:
     return 0.1 + 0.45 * (1 + float(np.cos(np.pi * progress)))
 
 
+def _cropped(tree: Tree, width: int, rarity: Any, rng: np.random.Generator) -> Tree:
+    """A copy of a one-segment tree with ``width`` tokens of each later observation, around what its action copies."""
+    source = tree.segments[ROOT]
+    tokens, written, steps = (np.asarray(c) for c in (source.tokens, source.written, source.steps))
+    keep = np.ones(len(tokens), bool)
+    for step in range(1, int(steps[-1]) + 1):
+        observation = np.flatnonzero((steps == step) & ~written)
+        action = tokens[(steps == step) & written]
+        copied = action[np.isin(action, tokens[observation])]
+        rarest = copied[np.argmin(rarity[copied])] if len(copied) else tokens[observation[0]]
+        anchor = int(rng.choice(np.flatnonzero(tokens[observation] == rarest)))
+        left = anchor - int(rng.integers(width // 4, 3 * width // 4 + 1))
+        inner = observation[1:-1]
+        keep[inner] = False
+        keep[observation[max(left, 1) : max(left, 1) + width]] = True
+    chosen = np.flatnonzero(keep).tolist()
+    segment = Segment(None)
+    for name in ("tokens", "written", "logprobs", "entropies", "rewards", "steps"):
+        setattr(segment, name, [getattr(source, name)[i] for i in chosen])
+    return Tree(tree.task_id, segments=[segment])
+
+
 def _with_observations(tree: Tree, share: float, rng: np.random.Generator) -> Tree:
     """A copy of a one-segment tree in which a random share of the observation is to be predicted too."""
     if not share:
@@ -171,16 +235,4 @@ def _with_observations(tree: Tree, share: float, rng: np.random.Generator) -> Tr
     chosen = rng.random(len(source)) < share
     chosen[0] = False
     segment = dataclasses.replace(source, written=(chosen | np.asarray(source.written)).tolist())
-    return Tree(tree.task_id, segments=[segment])
-
-
-def _renamed(tree: Tree, names: Any, rng: np.random.Generator) -> Tree:
-    """A copy of a one-segment tree with its identifiers renamed consistently."""
-    if not len(names):
-        return tree
-    source = tree.segments[ROOT]
-    tokens = np.asarray(source.tokens)
-    present = np.intersect1d(tokens, names)
-    renaming = dict(zip(present.tolist(), rng.choice(names, len(present), replace=False).tolist(), strict=True))
-    segment = dataclasses.replace(source, tokens=[renaming.get(t, t) for t in source.tokens])
     return Tree(tree.task_id, segments=[segment])

@@ -2,13 +2,11 @@
 
 Invariant: a word is the same token wherever it stands, on a page or as the argument
 of an action, so that acting is copying. To that end the tokenizer puts a space after
-an opening bracket and takes it away again when it decodes, and identifiers (words
-that mix letters and digits) are single tokens.
+an opening bracket and takes it away again when it decodes.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,10 +17,9 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from algos.attention import ATTENTION
-from algos.prompts import MARKERS
+from algos.prompts import IDENTIFIER, MARKERS, NAMES
 
 WORDS = r"▁\[\w+\]|▁?[^\W\d_]+(?:['’-]\w+)+|▁?\d+|\.\d+|▁?[^\w▁]"
-IDENTIFIER = re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])\w{8,}\b")
 
 
 @dataclass(frozen=True)
@@ -36,16 +33,13 @@ class TinyConfig:
     kv_heads: int = 2
     intermediate: int = 384
     context: int = 4096
+    rope_theta: float = 500_000.0
 
 
 def build_tokenizer(texts: Iterable[str], config: TinyConfig, lowercase: bool) -> PreTrainedTokenizerFast:
-    """Train a byte-pair encoding on environment text; identifiers come on top of ``config.vocabulary``."""
-    identifiers: Counter[str] = Counter()
+    """Train a byte-pair encoding on environment text."""
     corpus: Counter[str] = Counter()
     for text in texts:
-        if lowercase:
-            text = text.lower()
-        identifiers.update(IDENTIFIER.findall(text))
         corpus[IDENTIFIER.sub(" ", text)] += 1
     tokenizer = Tokenizer(models.BPE(unk_token="<|unk|>"))
     steps: list[Any] = [normalizers.Lowercase()] if lowercase else []
@@ -66,21 +60,16 @@ def build_tokenizer(texts: Iterable[str], config: TinyConfig, lowercase: bool) -
         show_progress=False,
     )
     tokenizer.train_from_iterator(list(corpus.elements()), trainer)
-    tokenizer.add_tokens([AddedToken(i, single_word=True, lstrip=True, normalized=True) for i in sorted(identifiers)])
+    tokenizer.add_tokens([AddedToken(name, lstrip=True, normalized=False) for name in NAMES])
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, unk_token="<|unk|>", pad_token="<|pad|>", clean_up_tokenization_spaces=False
     )
 
 
-def identifier_tokens(tokenizer: Any) -> list[int]:
-    """Ids of the tokens that are whole identifiers, sorted."""
-    return sorted(i for token, i in tokenizer.get_vocab().items() if IDENTIFIER.fullmatch(token))
-
-
 def build_model(tokenizer: Any, config: TinyConfig, seed: int) -> LlamaForCausalLM:
     """A randomly initialised model for a tokenizer."""
     torch.manual_seed(seed)
-    return LlamaForCausalLM(
+    model = LlamaForCausalLM(
         LlamaConfig(
             vocab_size=len(tokenizer),
             hidden_size=config.hidden,
@@ -89,6 +78,7 @@ def build_model(tokenizer: Any, config: TinyConfig, seed: int) -> LlamaForCausal
             num_attention_heads=config.heads,
             num_key_value_heads=config.kv_heads,
             max_position_embeddings=config.context,
+            rope_theta=config.rope_theta,
             tie_word_embeddings=True,
             pad_token_id=tokenizer.pad_token_id,
             bos_token_id=None,
@@ -96,3 +86,6 @@ def build_model(tokenizer: Any, config: TinyConfig, seed: int) -> LlamaForCausal
             attn_implementation=ATTENTION,
         )
     )
+    # Embeddings of length 1: a token that attention copies is the output's favourite from the first step on.
+    torch.nn.init.normal_(model.get_input_embeddings().weight, std=config.hidden**-0.5)
+    return model

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from algos.policy import Policy
-from algos.sft import SFTConfig, demonstrate, fine_tune, transcript
-from algos.tiny import TinyConfig, build_model, build_tokenizer, identifier_tokens
+from algos.sft import SFTConfig, as_tree, demonstrate, fine_tune
+from algos.tiny import TinyConfig, build_model, build_tokenizer
 from sandgym.core import digest_of
 from sandgym.data import data_root
 
@@ -58,15 +58,15 @@ def warm_started_tiny(env: Any, tiny: TinyConfig, sft: SFTConfig, progress: Prog
     demonstrations = demonstrate(env, list(env.unwrapped.task_ids), sft.demonstrations, sft.noise, sft.seed)
     tokenizer = _tokenizer(env, [t for d in demonstrations for t in d.texts()], tiny)
     policy = Policy.of(build_model(tokenizer, tiny, sft.seed), tokenizer)
-    trees = [transcript(d, policy.prompts) for d in demonstrations]
-    fine_tune(policy, trees, sft, identifier_tokens(tokenizer), progress)
+    trees = [as_tree(d, policy.prompts) for d in demonstrations]
+    fine_tune(policy, trees, sft, progress)
     return policy
 
 
 def fine_tuned(policy: Policy, env: Any, sft: SFTConfig, progress: Progress | None = None) -> Policy:
     """Any policy, fitted to the environment's demonstrations in its own transcript format."""
     demonstrations = demonstrate(env, list(env.unwrapped.task_ids), sft.demonstrations, sft.noise, sft.seed)
-    fine_tune(policy, [transcript(d, policy.prompts) for d in demonstrations], sft, (), progress)
+    fine_tune(policy, [as_tree(d, policy.prompts) for d in demonstrations], sft, progress)
     return policy
 
 
