@@ -113,7 +113,7 @@ class PlainFormat:
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
-        newlines = {i for t, i in tokenizer.get_vocab().items() if tokenizer.convert_tokens_to_string([t]) == "\n"}
+        newlines = {i for t, i in tokenizer.get_vocab().items() if "\n" in tokenizer.convert_tokens_to_string([t])}
         end = {tokenizer.eos_token_id} if tokenizer.eos_token_id is not None else set()
         self.stop = frozenset(newlines | end)
         if not self.stop:
@@ -139,7 +139,7 @@ class PlainFormat:
     def action(self, tokens: list[int]) -> str:
         """See ``Transcript``."""
         text: str = self._tokenizer.decode(tokens, skip_special_tokens=True)
-        return text.strip()
+        return text.strip().split("\n")[0].strip()
 
     def encode_action(self, action: str) -> list[int]:
         """See ``Transcript``."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 import sandgym
 from cli.console import console, count
@@ -46,7 +46,9 @@ def doctor() -> None:
     Nothing that is missing keeps the bundled WebShop from running and the tiny policy from
     being trained, except for the train extra.
     """
-    table = Table("", "state", "found", "what it is for, or what to do", title="sandgym doctor", title_justify="left")
+    table = Table(
+        "", "state", Column("found", overflow="fold"), Column("what it is for, or what to do", overflow="fold")
+    )
     for finding in findings():
         colour = _COLOURS[finding.state]
         table.add_row(

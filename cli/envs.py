@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import gymnasium
 import typer
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 import sandgym
 from cli.console import console
@@ -39,20 +39,17 @@ def envs() -> None:
     from sandgym.data import status
     from sandgym.panels import SPLITS, bundled_panels
 
-    table = Table("name", "Gymnasium id", "tasks", "data", "fixed panels", title="environments", title_justify="left")
+    table = Table("name", Column("Gymnasium id", no_wrap=True), "tasks", "data", "fixed panels")
     for name, env_id in sandgym.ENV_IDS.items():
         worlds = {split: gymnasium.make(env_id, split=split) for split in SPLITS}
         tasks = "\n".join(f"{split} {len(world.unwrapped.task_ids):,}" for split, world in worlds.items())  # type: ignore[attr-defined]
         data = [describe_data(worlds[SPLITS[0]])]
-        data += [
-            f"official {s.size}: {s.state}" + (f", {s.command}" if s.command else "")
-            for s in status()
-            if s.name == name
-        ]
+        data += [f"official {s.size}: {s.state}" for s in status() if s.name == name]
         panels = "\n".join(panel for panel in bundled_panels() if panel.startswith(f"{name}/"))
         table.add_row(name, env_id, tasks, escape("\n".join(data)), panels)
     out = console()
     out.print(table)
+    out.print("Official data: sandgym data status", soft_wrap=True)
     out.print("Any other Gymnasium id works too, once it keeps the contract: sandgym check ID --wrap copy")
 
 
