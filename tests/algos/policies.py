@@ -7,7 +7,7 @@ from torch import Tensor
 from transformers import LlamaForCausalLM
 
 
-def sharpened(model: Any, matrices: float = 20.0, embeddings: float = 12.0) -> Any:
+def sharpened(model: Any, matrices: float = 20.0, embeddings: float = 1.4) -> Any:
     """The model with larger weights, so that attention and predictions depend on the whole text and are not uniform."""
     with torch.no_grad():
         for parameter in model.get_decoder().layers.parameters():

@@ -132,13 +132,14 @@ def test_failed_leaves_and_ties_teach_nothing(policy, trees):
 
 def test_leaving_out_segments_without_credit_changes_no_gradient(policy, trees):
     """A tiny entropy bonus makes the learner run all segments."""
-    for tree in trees[1:]:
-        for i in tree.leaves():
-            tree.segments[i].outcome.return_ = 0.5
+    for number, tree in enumerate(trees):
+        for n, i in enumerate(tree.leaves()):
+            tree.segments[i].outcome.return_ = 0.1 * n if number == 0 else 0.5
     credits = [tree_credit(t) for t in trees]
     pruned, pruned_sums = gradient_of(policy, trees, credits, LossConfig())
     whole, sums = gradient_of(policy, trees, credits, LossConfig(entropy_coefficient=1e-12))
     assert pruned_sums["trained_tokens"] < sums["trained_tokens"]
+    assert float(whole.norm()) > 1e-6
     assert close(pruned, whole)
 
 

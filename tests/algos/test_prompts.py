@@ -5,7 +5,7 @@ from letters import TEXTS
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from algos.prompts import MarkedFormat, PlainFormat, format_for
+from algos.prompts import NAMES, MarkedFormat, PlainFormat, format_for
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +30,7 @@ def test_marked_transcripts(letters_tokenizer):
     observation, action, end = letters_tokenizer.convert_tokens_to_ids(["<|obs|>", "<|act|>", "<|end|>"])
     text = letters_tokenizer.encode("spell apple", add_special_tokens=False)
     assert prompts.stop == {end}
+    prompts = prompts.transcript()
     assert prompts.opening("rules", "spell apple") == [observation, *text, action]
     assert prompts.following("spell apple", closed=True) == [observation, *text, action]
     assert prompts.following("spell apple", closed=False) == [end, observation, *text, action]
@@ -43,7 +44,7 @@ def test_marked_transcripts(letters_tokenizer):
 
 @pytest.mark.parametrize("text", TEXTS[::9])
 def test_observations_come_back(letters_tokenizer, text):
-    tokens = format_for(letters_tokenizer).opening("", text)
+    tokens = format_for(letters_tokenizer).transcript().opening("", text)
     assert letters_tokenizer.decode(tokens[1:-1]).strip() == text
 
 
@@ -69,3 +70,33 @@ def test_a_tokenizer_without_an_end_is_an_error():
     tokenizer = Tokenizer(models.WordLevel({"a": 0, "b": 1}, unk_token="a"))
     with pytest.raises(ValueError, match="neither a newline token nor an end-of-text token"):
         PlainFormat(PreTrainedTokenizerFast(tokenizer_object=tokenizer))
+
+
+def test_identifiers_are_named_in_the_order_in_which_they_appear(letters_tokenizer):
+    transcript = format_for(letters_tokenizer).transcript()
+    page = transcript.opening("", "B0AAAA1111 far B0BBBB2222 and B0AAAA1111")
+    first, second = letters_tokenizer.convert_tokens_to_ids(list(NAMES[:2]))
+    assert [t for t in page if t in (first, second)] == [first, second, first]
+    said = transcript.encode_action("click[B0BBBB2222]")
+    assert said.count(second) == 1
+    assert transcript.action(said).lower() == "click[b0bbbb2222]"
+    assert first not in format_for(letters_tokenizer).transcript().opening("", "no identifier at all")
+
+
+def test_forks_name_for_themselves(letters_tokenizer):
+    transcript = format_for(letters_tokenizer).transcript()
+    transcript.opening("", "B0AAAA1111")
+    fork = transcript.fork()
+    ours, theirs = transcript.following("B0BBBB2222", True), fork.following("B0CCCC3333", True)
+    assert ours == theirs, "each has its second name"
+    second = letters_tokenizer.convert_tokens_to_ids(NAMES[1])
+    assert [t.action([second]).lower() for t in (transcript, fork)] == ["b0bbbb2222", "b0cccc3333"]
+
+
+def test_when_the_names_are_used_up_identifiers_stay_as_they_are(letters_tokenizer):
+    transcript = format_for(letters_tokenizer).transcript()
+    many = [f"B0AAAA{n:04d}" for n in range(len(NAMES) + 3)]
+    transcript.opening("", " ".join(many))
+    for identifier in (many[0], many[len(NAMES) - 1], many[-1]):
+        said = transcript.action(transcript.encode_action(f"click[{identifier}]"))
+        assert said.lower() == f"click[{identifier.lower()}]"

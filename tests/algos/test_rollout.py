@@ -65,18 +65,20 @@ def replay(policy, env, tree: Tree, leaf: int, config=ALL) -> None:
     """Play a leaf's actions from the reset and compare everything that was recorded."""
     outcome = tree.segments[leaf].outcome
     observation, info = env.reset(options={"task": tree.task_id})
-    expected = policy.prompts.opening(env.unwrapped.instructions, observation)
+    transcript = policy.prompts.transcript()
+    expected = transcript.opening(env.unwrapped.instructions, observation)
     total, over, invalid, truncated = 0.0, False, 0, False
     actions = turns(tree, leaf)
     for n, tokens in enumerate(actions):
         assert not over
-        observation, reward, terminated, truncated, info = env.step(policy.prompts.action(tokens))
+        observation, reward, terminated, truncated, info = env.step(transcript.action(tokens))
         invalid += not info["action_valid"]
         over = terminated or truncated or invalid == config.max_invalid_actions
         total += (1 - config.success_weight) * reward
         expected += tokens
+        following = transcript.following(observation, tokens[-1] in policy.prompts.stop)
         if n < len(actions) - 1 or (truncated and not terminated and invalid != config.max_invalid_actions):
-            expected += policy.prompts.following(observation, tokens[-1] in policy.prompts.stop)
+            expected += following
     total += config.success_weight * info["success"]
     assert outcome.return_ == pytest.approx(total)
     assert (outcome.score, outcome.success, outcome.steps) == (info["score"], info["success"], info["step"])
@@ -136,13 +138,16 @@ def test_webshop_trees_are_what_was_played(shop_policy, shop, name):
 
 def test_what_an_expert_says_in_tokens_is_what_the_shop_hears(shop_policy, shop):
     for task in shop.unwrapped.task_ids[:8]:
-        shop.reset(options={"task": task})
+        observation, _ = shop.reset(options={"task": task})
+        transcript = shop_policy.prompts.transcript()
+        transcript.opening("", observation)
         expert = shop.expert()
         over = False
         while not over:
             action = expert.act()
-            said = shop_policy.prompts.action(shop_policy.prompts.encode_action(action))
-            *_, terminated, truncated, info = shop.step(said)
+            said = transcript.action(transcript.encode_action(action))
+            observation, _, terminated, truncated, info = shop.step(said)
+            transcript.following(observation, True)
             assert info["action_valid"], (action, said)
             over = terminated or truncated
 
@@ -315,7 +320,7 @@ def test_a_broken_sandbox_gives_failed_leaves_and_not_zeros(policy):
     failed = [(t, i) for t, i in leaves if t.segments[i].outcome.failed]
     assert 0 < len(failed) < len(leaves)
     for tree, leaf in leaves:
-        said = [policy.prompts.action(tokens) for tokens in turns(tree, leaf)]
+        said = [policy.prompts.transcript().action(tokens) for tokens in turns(tree, leaf)]
         assert not any("m" in action for action in said[:-1])
         assert ("m" in said[-1]) == tree.segments[leaf].outcome.failed
     assert ledger.failed == len(failed) + 4
@@ -350,7 +355,7 @@ def test_invalid_actions_end_an_episode_with_what_it_has(policy, letters):
     for tree in trees:
         for leaf in tree.leaves():
             replay(policy, letters, tree, leaf, config)
-            said = [policy.prompts.action(t) for t in turns(tree, leaf)]
+            said = [policy.prompts.transcript().action(t) for t in turns(tree, leaf)]
             assert all(action[:1].isalpha() for action in said[:-1])
             if not said[-1][:1].isalpha():
                 given_up += 1
@@ -382,7 +387,7 @@ def test_a_full_context_truncates(policy, letters):
 
 def test_a_prompt_that_leaves_no_room_for_an_action_is_an_error(policy, letters):
     engine = policy.engine()
-    prompt = len(policy.prompts.opening("", letters.reset(options={"task": "apple"})[0]))
+    prompt = len(policy.prompts.transcript().opening("", letters.reset(options={"task": "apple"})[0]))
     rollout = Rollout(letters, engine, policy.prompts, ALL, Ledger())
     engine.context = prompt + 5
     assert len(rollout.collect(["apple"], Plan(1), Sampling(1.0, 5), 0)[0].leaves()) == 1

@@ -12,11 +12,12 @@ from letters import LettersEnv
 from algos.config import TrainConfig
 from algos.learner import score
 from algos.packing import pack
-from algos.sft import SFTConfig, demonstrate, fine_tune, transcript
-from algos.tiny import identifier_tokens
+from algos.sft import SFTConfig, as_tree, demonstrate, fine_tune
 from algos.warmstart import starting_policy, warm_start_folder
 
-QUICK = SFTConfig(demonstrations=10, noise=0.0, steps=25, batch_tokens=400, lr=5e-3, warmup=5)
+QUICK = SFTConfig(
+    demonstrations=10, noise=0.0, steps=25, batch_tokens=400, lr=5e-3, warmup=5, drill_steps=5, crop_steps=5
+)
 
 
 def test_demonstrations_are_the_experts_games(letters):
@@ -42,8 +43,8 @@ def test_webshop_demonstrations_are_seeded(shop):
 
 def test_a_transcript_is_the_tree_of_a_rollout(policy, letters):
     (game,) = demonstrate(letters, ["apple"], 1, 0.0, 0)
-    prompts = policy.prompts
-    segment = transcript(game, prompts).segments[0]
+    prompts = policy.prompts.transcript()
+    segment = as_tree(game, policy.prompts).segments[0]
     expected = prompts.opening(game.instructions, game.observations[0]) + prompts.encode_action("a")
     expected += prompts.following(game.observations[1], True) + prompts.encode_action("ai")
     expected += prompts.following(game.observations[2], True) + prompts.encode_action("d")
@@ -53,11 +54,11 @@ def test_a_transcript_is_the_tree_of_a_rollout(policy, letters):
         for step in range(3)
     ]
     assert [prompts.action(tokens) for tokens in written] == ["a", "ai", "d"]
-    assert all(tokens[-1] in prompts.stop for tokens in written)
+    assert all(tokens[-1] in policy.prompts.stop for tokens in written)
 
 
 def test_fitting_raises_the_likelihood_of_the_actions_and_is_repeatable(policy, letters_tokenizer, letters):
-    trees = [transcript(d, policy.prompts) for d in demonstrate(letters, letters.task_ids, 10, 0.0, 0)]
+    trees = [as_tree(d, policy.prompts) for d in demonstrate(letters, letters.task_ids, 10, 0.0, 0)]
     twin = copy.deepcopy(policy)
 
     def likelihood(p) -> float:
@@ -66,7 +67,6 @@ def test_fitting_raises_the_likelihood_of_the_actions_and_is_repeatable(policy, 
     before = likelihood(policy)
     steps: list[int] = []
     config = dataclasses.replace(QUICK, steps=60)
-    config = dataclasses.replace(config, **{k: 5 for k in ("drill_steps", "crop_steps") if hasattr(config, k)})
     metrics = fine_tune(policy, trees, config, progress=lambda step, _: steps.append(step))
     assert steps == list(range(60))
     assert likelihood(policy) > before + 1.0
@@ -76,10 +76,10 @@ def test_fitting_raises_the_likelihood_of_the_actions_and_is_repeatable(policy, 
 
 
 def test_fitting_leaves_the_demonstrations_alone(shop_policy, shop_demonstrations):
-    trees = [transcript(d, shop_policy.prompts) for d in shop_demonstrations[:6]]
+    trees = [as_tree(d, shop_policy.prompts) for d in shop_demonstrations[:6]]
     before = [(list(t.segments[0].tokens), list(t.segments[0].written)) for t in trees]
     config = dataclasses.replace(QUICK, steps=3, batch_tokens=1500)
-    fine_tune(shop_policy, trees, config, identifier_tokens(shop_policy.tokenizer))
+    fine_tune(shop_policy, trees, config)
     assert [(t.segments[0].tokens, t.segments[0].written) for t in trees] == before
 
 

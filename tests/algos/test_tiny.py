@@ -6,7 +6,8 @@ from conftest import SHOP, SMALL
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from algos.tiny import build_model, build_tokenizer, identifier_tokens
+from algos.prompts import format_for
+from algos.tiny import build_model, build_tokenizer
 
 quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 words = st.from_regex(r"[a-z0-9][a-z0-9.'’\-/&+×%]{0,9}", fullmatch=True)
@@ -34,24 +35,10 @@ def test_page_buttons_come_back(shop_tokenizer, text):
 
 def test_every_action_of_the_demonstrations_comes_back(shop_tokenizer, shop_demonstrations):
     for demonstration in shop_demonstrations:
-        for action in demonstration.actions:
-            assert decoded(shop_tokenizer, action) == action.lower()
-
-
-def test_identifiers_are_single_tokens_everywhere(shop_tokenizer, shop_demonstrations):
-    identifiers = {shop_tokenizer.convert_ids_to_tokens(i) for i in identifier_tokens(shop_tokenizer)}
-    opened = [a for d in shop_demonstrations for a in d.actions if a.startswith("click[B")]
-    opened = [a for a in opened if a[6:-1].isalnum() and a[6:-1].isupper()]
-    assert len(opened) >= 20
-    for action in opened:
-        name = action[6:-1].lower()
-        assert name in identifiers
-        number = shop_tokenizer.convert_tokens_to_ids(name)
-        for text in (action, f"[SEP] {name.upper()} [SEP] a", name, f"x {name}, y"):
-            assert number in shop_tokenizer.encode(text, add_special_tokens=False)
-        said = shop_tokenizer.encode(action, add_special_tokens=False)
-        assert decoded(shop_tokenizer, action) == action.lower()
-        assert said.count(number) == 1
+        transcript = format_for(shop_tokenizer).transcript()
+        for observation, action in zip(demonstration.observations, demonstration.actions, strict=True):
+            transcript.opening("", observation)
+            assert transcript.action(transcript.encode_action(action)).lower() == action.lower()
 
 
 @quick
@@ -73,11 +60,6 @@ def test_case_is_ignored_only_where_the_environment_ignores_it():
     assert lower.encode("click[BLUE]") == lower.encode("click[blue]")
     assert exact.encode("click[BLUE]") != exact.encode("click[blue]")
     assert decoded(exact, "click[BLUE]") == "click[BLUE]"
-    assert [lower.convert_ids_to_tokens(i) for i in identifier_tokens(lower)] == ["a1b2c3d4e5"]
-    assert [exact.convert_ids_to_tokens(i) for i in identifier_tokens(exact)] == ["A1B2C3D4E5"]
-    for tokenizer in (lower, exact):
-        (number,) = identifier_tokens(tokenizer)
-        assert number in tokenizer.encode("click[A1B2C3D4E5]")
 
 
 def test_the_tokenizer_is_a_function_of_the_text(shop_demonstrations, shop_tokenizer):
