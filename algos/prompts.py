@@ -54,7 +54,7 @@ class MarkedFormat:
 
     def transcript(self) -> MarkedTranscript:
         """See ``PromptFormat``."""
-        return MarkedTranscript(self, {})
+        return MarkedTranscript(self, {}, {})
 
 
 class MarkedTranscript:
@@ -69,8 +69,8 @@ class MarkedTranscript:
     from demonstrations.
     """
 
-    def __init__(self, prompts: MarkedFormat, names: dict[str, str]) -> None:
-        self._prompts, self._names = prompts, names
+    def __init__(self, prompts: MarkedFormat, names: dict[str, str], identifiers: dict[str, str]) -> None:
+        self._prompts, self._names, self._identifiers = prompts, names, identifiers
 
     def opening(self, instructions: str, observation: str) -> list[int]:
         """See ``Transcript``."""
@@ -84,8 +84,7 @@ class MarkedTranscript:
     def action(self, tokens: list[int]) -> str:
         """See ``Transcript``."""
         text: str = self._prompts.tokenizer.decode([t for t in tokens if t not in self._prompts.stop])
-        identifiers = {name: identifier for identifier, name in self._names.items()}
-        return _NAME.sub(lambda match: identifiers.get(match[0], match[0]), text).strip()
+        return _NAME.sub(lambda match: self._identifiers.get(match[0], match[0]), text).strip()
 
     def encode_action(self, action: str) -> list[int]:
         """See ``Transcript``."""
@@ -93,19 +92,20 @@ class MarkedTranscript:
 
     def fork(self) -> MarkedTranscript:
         """See ``Transcript``."""
-        return MarkedTranscript(self._prompts, dict(self._names))
+        return MarkedTranscript(self._prompts, dict(self._names), dict(self._identifiers))
 
     def _encode(self, text: str) -> list[int]:
         ids: list[int] = self._prompts.tokenizer.encode(IDENTIFIER.sub(self._name, text), add_special_tokens=False)
         return ids
 
     def _name(self, match: re.Match[str]) -> str:
-        identifier = match[0].lower()
-        if identifier not in self._names:
+        key = match[0].lower()
+        if key not in self._names:
             if len(self._names) == len(NAMES):
                 return match[0]
-            self._names[identifier] = NAMES[len(self._names)]
-        return self._names[identifier]
+            name = self._names[key] = NAMES[len(self._names)]
+            self._identifiers[name] = match[0]
+        return self._names[key]
 
 
 class PlainFormat:

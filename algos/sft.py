@@ -43,18 +43,18 @@ class SFTConfig:
     """
 
     demonstrations: int = 3000
-    noise: float = 0.4
-    steps: int = 300
-    batch_tokens: int = 6000
+    noise: float = 0.3
+    steps: int = 900
+    batch_tokens: int = 2400
     lr: float = 3e-3
     warmup: int = 20
     weight_decay: float = 0.01
     observation_share: float = 0.25
     observation_weight: float = 0.3
-    drill_steps: int = 200
+    drill_steps: int = 100
     drill_tokens: int = 800
-    crop_steps: int = 200
-    crop_tokens: int = 160
+    crop_steps: int = 600
+    crop_tokens: int = 60
     seed: int = 0
 
 

@@ -22,7 +22,7 @@ class Outcome:
         score: the environment's own score in [0, 1].
         success: the environment's own verdict.
         steps: environment steps from the reset to the end.
-        truncated: ended by a limit (horizon, context, invalid actions), not by the world.
+        truncated: ended by a limit (horizon, context), not by the world or by giving up.
         failed: the infrastructure failed; the leaf counts for nothing.
     """
 

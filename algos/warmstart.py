@@ -20,7 +20,8 @@ from algos.tiny import TinyConfig, build_model, build_tokenizer
 from sandgym.core import digest_of
 from sandgym.data import data_root
 
-VERSION = 1
+VERSION = 2
+PRETRAINED_LR = 2e-5
 log = logging.getLogger("sandgym")
 
 Progress = Callable[[int, dict[str, float]], None]
@@ -64,7 +65,11 @@ def warm_started_tiny(env: Any, tiny: TinyConfig, sft: SFTConfig, progress: Prog
 
 
 def fine_tuned(policy: Policy, env: Any, sft: SFTConfig, progress: Progress | None = None) -> Policy:
-    """Any policy, fitted to the environment's demonstrations in its own transcript format."""
+    """A pretrained policy, fitted to the environment's demonstrations in its own transcript format.
+
+    It can copy already and has much to lose: no drill, no cropping, and ``PRETRAINED_LR`` at most.
+    """
+    sft = dataclasses.replace(sft, drill_steps=0, crop_steps=0, lr=min(sft.lr, PRETRAINED_LR))
     demonstrations = demonstrate(env, list(env.unwrapped.task_ids), sft.demonstrations, sft.noise, sft.seed)
     fine_tune(policy, [as_tree(d, policy.prompts) for d in demonstrations], sft, progress)
     return policy
