@@ -185,7 +185,10 @@ def _price_limit(price: float, rng: random.Random) -> tuple[float, str]:
 
 
 def _rarity(attributes: Sequence[str], counts: Mapping[str, int]) -> float:
-    return sum(1.0 / counts[attribute] for attribute in attributes) / len(attributes)
+    total = 0.0  # added one by one, as the original did: sum() rounds otherwise from Python 3.12 on
+    for attribute in attributes:
+        total += 1.0 / counts[attribute]
+    return total / len(attributes)
 
 
 def _shuffled(goals: list[Goal]) -> list[Goal]:
