@@ -23,16 +23,9 @@ from typing import Any
 import numpy as np
 
 from sandgym.core import SandboxError
+from sandgym.webshop.jsonfiles import find_json, iter_json_array, read_json
 from sandgym.webshop.nouns import title_nouns
-from sandgym.webshop.products import (
-    Product,
-    document_text,
-    draw_price,
-    find_json,
-    iter_json_array,
-    iter_products,
-    read_json,
-)
+from sandgym.webshop.products import Product, document_text, draw_price, iter_products
 from sandgym.webshop.search import SearchIndex
 from sandgym.webshop.store import ARRAYS, INDEX, StoredCatalogue, encode_product, open_store, write_manifest
 

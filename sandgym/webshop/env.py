@@ -97,13 +97,13 @@ class WebShopEnv(InMemoryEnv):
         previous_observations: how many earlier observations stand before the present one.
         previous_actions: how many of the last actions stand between them.
         session_prefix: put before the goal's index in addresses.
-        price_seed: of prices and price limits that the data does not fix.
+        price_seed: of prices and price limits that the data does not fix (see ``world.load_world``).
         render_mode: ``"ansi"`` or nothing.
 
     Raises:
         TypeError: an unknown argument.
         ValueError: an unknown value of ``split``, ``goals`` or ``observation_mode``.
-        SandboxError: missing or damaged data.
+        SandboxError: missing or damaged data, or a catalogue built with another ``price_seed``.
     """
 
     instructions = INSTRUCTIONS

@@ -14,22 +14,6 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Protocol
 
 from sandgym.core import SandboxError
-from sandgym.webshop.jsonfiles import find_json, iter_json_array, open_json, read_json
-
-__all__ = [
-    "Catalogue",
-    "MemoryCatalogue",
-    "Product",
-    "document_text",
-    "draw_price",
-    "find_json",
-    "iter_json_array",
-    "iter_products",
-    "open_json",
-    "parse_price",
-    "parse_product",
-    "read_json",
-]
 
 DEFAULT_PRICE = 100.0
 _NOT_PRICE = re.compile(r"[^\d.]")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import logging
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -17,24 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sandgym.core import SandboxError
+from sandgym.core import SandboxError, digest_of
 from sandgym.webshop import goals as goal_lists
 from sandgym.webshop.goals import Goal
-from sandgym.webshop.products import (
-    Catalogue,
-    MemoryCatalogue,
-    Product,
-    document_text,
-    draw_price,
-    find_json,
-    iter_json_array,
-    iter_products,
-    read_json,
-)
+from sandgym.webshop.jsonfiles import find_json, iter_json_array, read_json
+from sandgym.webshop.products import Catalogue, MemoryCatalogue, Product, document_text, draw_price, iter_products
 from sandgym.webshop.search import SearchIndex
 from sandgym.webshop.store import StoredCatalogue, is_store, open_store
 
 GOAL_KINDS = ("synthetic", "human")
+_log = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -77,12 +70,13 @@ def load_world(data: str | Path = "bundled", goals: str = "synthetic", price_see
             ``.json`` or ``.json.xz``), or a folder that ``sandgym data build`` wrote.
         goals: ``"synthetic"`` or ``"human"``.
         price_seed: seeds the prices (within a product's range) and price limits that are
-            not on file, drawn in the original's order. A built catalogue has its seed
-            from ``sandgym data build``.
+            not on file, drawn in the original's order. For a built catalogue it must be
+            the seed of the build (0 for ``sandgym data build``).
 
     Raises:
         ValueError: an unknown kind of goals.
-        SandboxError: files are missing or damaged; the message says what to run.
+        SandboxError: files are missing or damaged, or a catalogue was built with another
+            ``price_seed``; the message says what to do.
     """
     if goals not in GOAL_KINDS:
         raise ValueError(f"unknown goals {goals!r}; known: {', '.join(GOAL_KINDS)}")
@@ -93,13 +87,18 @@ def load_world(data: str | Path = "bundled", goals: str = "synthetic", price_see
 @lru_cache(maxsize=8)
 def _load(folder: Path, data: str, kind: str, price_seed: int, _: tuple[tuple[str, int, int], ...]) -> World:
     if is_store(folder):
-        return _load_store(open_store(folder), data, kind, price_seed)
-    if find_json(folder, "items_shuffle*") is None:
+        world = _load_store(open_store(folder), data, kind, price_seed)
+    elif find_json(folder, "items_shuffle*") is not None:
+        world = _load_raw(folder, data, kind, price_seed)
+    else:
         raise SandboxError(
             f"there is no WebShop data in {folder} (no items_shuffle*.json); "
             "fetch it with `sandgym data download webshop`, or use data='bundled'"
         )
-    return _load_raw(folder, data, kind, price_seed)
+    what = "bundled (generated, not the official catalogue)" if data == "bundled" else data
+    counts = f"{len(world.catalogue):,} products, {len(world.goals):,} {kind} goals"
+    _log.info("WebShop data: %s, %s, in %s", what, counts, folder)
+    return world
 
 
 def _folder(data: str) -> Path:
@@ -132,11 +131,18 @@ def _load_raw(folder: Path, data: str, kind: str, price_seed: int) -> World:
 
 def _load_store(catalogue: StoredCatalogue, data: str, kind: str, price_seed: int) -> World:
     """The world of a built catalogue; reads no product that has no goal."""
+    if price_seed != catalogue.price_seed:
+        raise SandboxError(
+            f"{catalogue.folder} was built with price_seed={catalogue.price_seed}, not {price_seed}: "
+            f"use price_seed={catalogue.price_seed}, or build another catalogue of the same files with "
+            f"sandgym.webshop.build.build_store(source, out, seed={price_seed})"
+        )
     rng = random.Random()
     rng.setstate(catalogue.draw_state)
     positions = catalogue.instructed if kind == "synthetic" else catalogue.human
     goals, splits = _goals(catalogue.folder, catalogue, map(int, positions), kind, rng)
-    key = f"{catalogue.key}-{kind}"
+    bounds = sorted((name, indices.start, indices.stop) for name, indices in splits.items())
+    key = digest_of(catalogue.key, [repr(goal) for goal in goals], bounds)
     return World(data, key, catalogue, catalogue.search_index, goals, splits, (data, kind, price_seed))
 
 

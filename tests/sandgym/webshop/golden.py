@@ -26,7 +26,8 @@ def golden(name):
 @functools.cache
 def real_products():
     """The real 1000 products."""
-    from sandgym.webshop.products import iter_json_array, iter_products, read_json
+    from sandgym.webshop.jsonfiles import iter_json_array, read_json
+    from sandgym.webshop.products import iter_products
 
     need_golden()
     rows = iter_json_array(FOLDER / "items_shuffle_1000.json.xz")

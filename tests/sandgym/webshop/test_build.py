@@ -15,7 +15,7 @@ from sandgym.webshop import build as module
 from sandgym.webshop import goals
 from sandgym.webshop.build import build_store
 from sandgym.webshop.generate import write_catalogue
-from sandgym.webshop.products import read_json
+from sandgym.webshop.jsonfiles import read_json
 from sandgym.webshop.store import check_store
 from tests.sandgym.webshop.golden import golden, real_products, write_real_source
 

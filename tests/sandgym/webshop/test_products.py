@@ -11,16 +11,14 @@ from shop import SHOP, SHOP_INS, SHOP_NOUNS, raw_product
 
 from sandgym.core import SandboxError
 from sandgym.webshop import jsonfiles
+from sandgym.webshop.jsonfiles import find_json, iter_json_array, read_json
 from sandgym.webshop.products import (
     MemoryCatalogue,
     document_text,
     draw_price,
-    find_json,
-    iter_json_array,
     iter_products,
     parse_price,
     parse_product,
-    read_json,
 )
 
 

@@ -10,7 +10,8 @@ import pytest
 from sandgym.core import SandboxError
 from sandgym.webshop.build import build_store
 from sandgym.webshop.generate import write_catalogue
-from sandgym.webshop.products import Product, iter_json_array, iter_products, read_json
+from sandgym.webshop.jsonfiles import iter_json_array, read_json
+from sandgym.webshop.products import Product, iter_products
 from sandgym.webshop.store import StoredCatalogue, check_store, decode_product, encode_product, is_store, open_store
 
 

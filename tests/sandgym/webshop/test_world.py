@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import gymnasium
+import json
+import logging
 
+import gymnasium
+import pytest
+
+from sandgym.core import SandboxError
 from sandgym.webshop.build import build_store
+from sandgym.webshop.world import load_world
 
 
 def test_splits_do_not_overlap(make):
@@ -39,6 +45,37 @@ def test_a_built_catalogue_plays_like_its_files(raw_folder, tmp_path):
                 assert ours[:4] == theirs[:4]
                 if ours[2]:
                     assert ours[4]["reward_details"] == theirs[4]["reward_details"]
+
+
+def test_a_built_catalogue_takes_the_price_seed_of_its_build_only(write_shop, tmp_path):
+    built = build_store(write_shop(), tmp_path / "built", seed=3).folder
+    with pytest.raises(SandboxError, match=r"built with price_seed=3, not 0: use price_seed=3, or build") as error:
+        gymnasium.make("sandgym/WebShop-v0", data=built, split="all")
+    assert "build_store(source, out, seed=0)" in str(error.value)
+    stored, raw = (load_world(folder, price_seed=3) for folder in (built, tmp_path))
+    assert stored.catalogue.price(1) == raw.catalogue.price(1) != load_world(tmp_path).catalogue.price(1)
+    assert list(stored.goals) == list(raw.goals)
+
+
+def test_the_key_of_a_built_catalogue_covers_goals_and_splits(write_shop, tmp_path):
+    plain = load_world(build_store(write_shop(), tmp_path / "plain").folder)
+    human = load_world(tmp_path / "plain", goals="human")
+    split = load_world(build_store(write_shop(splits={"test": [0, 1]}), tmp_path / "split").folder)
+    row = json.loads((tmp_path / "items_human_ins.json").read_text())["B000000003"][0]
+    reworded = {"B000000003": [row | {"instruction": "a shirt, please"}]}
+    other = load_world(build_store(write_shop(items_human_ins=reworded), tmp_path / "other").folder, goals="human")
+    worlds = (plain, human, split, other)
+    assert len({world.catalogue.key for world in worlds}) == 1  # the products are the same in all of them
+    assert len({world.key for world in worlds}) == len(worlds)
+
+
+def test_the_log_says_which_data_is_used(write_shop, caplog):
+    with caplog.at_level(logging.INFO, "sandgym"):
+        load_world(price_seed=20)  # no other test has loaded this one
+        load_world(folder := str(write_shop()))
+    bundled, named = (record.getMessage() for record in caplog.records)
+    assert bundled.startswith("WebShop data: bundled (generated, not the official catalogue), 1,200 products, 1,989 ")
+    assert named == f"WebShop data: {folder}, 3 products, 4 synthetic goals, in {folder}"
 
 
 def test_one_world_is_shared_until_its_files_change(write_shop):
