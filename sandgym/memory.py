@@ -130,6 +130,7 @@ class InMemoryEnv(SnapshottableEnv[str, str], abc.ABC):
 
         Raises:
             gymnasium.error.ResetNeeded: before the first reset and after the end.
+            TypeError: the action is not a string.
         """
         episode = self._episode
         if episode is None or episode.over:
