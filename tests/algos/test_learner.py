@@ -140,7 +140,7 @@ def test_leaving_out_segments_without_credit_changes_no_gradient(policy, trees):
     whole, sums = gradient_of(policy, trees, credits, LossConfig(entropy_coefficient=1e-12))
     assert pruned_sums["trained_tokens"] < sums["trained_tokens"]
     assert float(whole.norm()) > 1e-6
-    assert close(pruned, whole)
+    assert close(pruned, whole, 1e-6)
 
 
 def test_kl_needs_a_reference(policy, trees):

@@ -100,3 +100,26 @@ def test_when_the_names_are_used_up_identifiers_stay_as_they_are(letters_tokeniz
     for identifier in (many[0], many[len(NAMES) - 1], many[-1]):
         said = transcript.action(transcript.encode_action(f"click[{identifier}]"))
         assert said.lower() == f"click[{identifier.lower()}]"
+
+
+def test_identifiers_keep_the_spelling_in_which_they_first_appeared(letters_tokenizer):
+    transcript = format_for(letters_tokenizer).transcript()
+    transcript.opening("", "B0aAAA1111 far b0bbbb2222")
+    again = transcript.following("b0AAAA1111 B0BBBB2222", True)
+    first, second = letters_tokenizer.convert_tokens_to_ids(list(NAMES[:2]))
+    assert [t for t in again if t in (first, second)] == [first, second], "another spelling is no other identifier"
+    assert transcript.action([first]) == "B0aAAA1111"
+    assert transcript.action(transcript.encode_action("click[B0BBBB2222]")) == "click[b0bbbb2222]"
+
+
+def test_identifiers_beyond_the_names_are_text(letters_tokenizer):
+    names = set(letters_tokenizer.convert_tokens_to_ids(list(NAMES)))
+    transcript = format_for(letters_tokenizer).transcript()
+    many = [f"B0AAAA{n:04d}" for n in range(65)]
+    page = transcript.opening("", " ".join(many))
+    assert [t for t in page if t in names] == letters_tokenizer.convert_tokens_to_ids(list(NAMES))
+    spelled = letters_tokenizer.encode(f"click[{many[64]}]", add_special_tokens=False)
+    said = transcript.encode_action(f"click[{many[64]}]")
+    assert said[:-1] == spelled
+    assert not names & set(said)
+    assert transcript.action(said) == f"click[{many[64]}]"

@@ -6,13 +6,19 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from conftest import SMALL
 from letters import LettersEnv
+from tokenizers import Tokenizer, models
+from transformers import PreTrainedTokenizerFast
 
 from algos.config import TrainConfig
 from algos.learner import score
 from algos.packing import pack
-from algos.sft import SFTConfig, as_tree, demonstrate, fine_tune
+from algos.policy import Policy
+from algos.sft import SFTConfig, _cropped, as_tree, copy_drill, demonstrate, fine_tune
+from algos.tiny import TinyConfig, build_model
+from algos.tree import ROOT, Tree
 from algos.warmstart import starting_policy, warm_start_folder
 
 QUICK = SFTConfig(
@@ -81,6 +87,78 @@ def test_fitting_leaves_the_demonstrations_alone(shop_policy, shop_demonstration
     config = dataclasses.replace(QUICK, steps=3, batch_tokens=1500)
     fine_tune(shop_policy, trees, config)
     assert [(t.segments[0].tokens, t.segments[0].written) for t in trees] == before
+
+
+READ, ACT, END, VERB = 1, 2, 3, 4
+
+
+def transcript(*turns: tuple[list[int], list[int]]) -> Tree:
+    """A demonstration by hand: each turn is a page and what is said about it."""
+    tree = Tree("task")
+    for step, (page, said) in enumerate(turns):
+        tree.segments[ROOT].read([READ, *page, ACT], step)
+        tree.segments[ROOT].write([*said, END], [-1.0 - step] * (len(said) + 1), [0.0] * (len(said) + 1), step)
+    return tree
+
+
+def column(tree: Tree, step: int, written: bool) -> list[int]:
+    s = tree.segments[ROOT]
+    return [t for t, w, n in zip(s.tokens, s.written, s.steps, strict=True) if w == written and n == step]
+
+
+@pytest.mark.parametrize("width", [8, 20])
+@pytest.mark.parametrize("copied", [100, 101, 117, 138, 139])
+def test_a_cropped_page_keeps_markers_action_and_what_is_copied(width, copied):
+    """VERB stands on every page too and is common; the crop is around the rare token, also at a page's ends."""
+    first = list(range(50, 90))
+    page = [t if t == copied or t % 7 else VERB for t in range(100, 140)]
+    tree = transcript((first, [VERB, 60]), (page, [VERB, copied]), (page, [VERB, copied]))
+    counts = np.bincount(tree.segments[ROOT].tokens, minlength=200)
+    for seed in range(30):
+        cropped = _cropped(tree, width, counts, np.random.default_rng(seed))
+        assert column(cropped, 0, False) == [READ, *first, ACT], "the first page stays whole"
+        assert column(cropped, 0, True) == [VERB, 60, END]
+        for step in (1, 2):
+            assert column(cropped, step, True) == [VERB, copied, END]
+            start, *inside, end = column(cropped, step, False)
+            assert (start, end) == (READ, ACT)
+            assert copied in inside
+            assert width // 4 <= len(inside) <= width
+            at = next(n for n in range(len(page)) if page[n : n + len(inside)] == inside)
+            assert page[at : at + len(inside)] == inside, "one piece of the page"
+        segment = cropped.segments[ROOT]
+        logprobs = [-1.0 - n if w else 0.0 for n, w in zip(segment.steps, segment.written, strict=True)]
+        assert segment.logprobs == logprobs, "columns stay aligned"
+    assert tree == transcript((first, [VERB, 60]), (page, [VERB, copied]), (page, [VERB, copied]))
+
+
+def test_a_page_of_which_nothing_is_copied_is_cropped_too():
+    tree = transcript(([50], [60]), (list(range(100, 140)), [VERB]))
+    cropped = _cropped(tree, 8, np.bincount(tree.segments[ROOT].tokens), np.random.default_rng(0))
+    start, *inside, end = column(cropped, 1, False)
+    assert (start, end) == (READ, ACT)
+    assert inside == list(range(100, 108))
+    assert column(cropped, 1, True) == [VERB, END]
+
+
+@pytest.fixture
+def eight_words() -> Policy:
+    """A fresh model of a language of eight words."""
+    words = {word: n for n, word in enumerate(["<eos>", *"abcdefg"])}
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer(models.WordLevel(words, unk_token="<eos>")), eos_token="<eos>"
+    )
+    size = TinyConfig(hidden=32, layers=2, heads=4, kv_heads=2, intermediate=48, context=128)
+    return Policy.of(build_model(tokenizer, size, 0), tokenizer)
+
+
+@pytest.mark.parametrize("lr", [5e-3, 0.0])
+def test_the_copy_drill_raises_the_length_when_copying_is_learned(eight_words, lr):
+    """Repeating one token needs no learning, since the embeddings favour it; copying three does."""
+    config = dataclasses.replace(QUICK, lr=lr, drill_steps=150, drill_tokens=256)
+    optimizer = torch.optim.AdamW(eight_words.model.parameters(), lr=lr)
+    reached = copy_drill(eight_words, optimizer, config, np.random.default_rng(0))
+    assert reached > 3.0 if lr else reached < 3.0
 
 
 @pytest.fixture
