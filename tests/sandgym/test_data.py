@@ -3,11 +3,11 @@
 import shutil
 
 import pytest
+from local_server import BODY, offer, running
 
 from sandgym import data
 from sandgym.core import SandboxError
 from sandgym.webshop.generate import write_catalogue
-from tests.sandgym.local_server import BODY, offer, running
 
 
 @pytest.fixture

@@ -3,10 +3,10 @@
 import shutil
 
 import pytest
+from local_server import BODY, Server, offer, running
 
 from sandgym.core import SandboxError
 from sandgym.fetch import fetch
-from tests.sandgym.local_server import BODY, Server, offer, running
 
 CONFIRM = """<html><form id="download-form" action="/confirmed" method="get">
 <input type="hidden" name="id" value="abc"><input type="hidden" name="uuid" value="1-2"></form></html>"""

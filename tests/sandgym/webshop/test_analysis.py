@@ -1,9 +1,9 @@
 """Terms of the search index, against the original analyser's and by hand."""
 
 import pytest
+from golden import golden, real_products
 
 from sandgym.webshop.analysis import STOP_WORDS, tokenize
-from tests.sandgym.webshop.golden import golden, real_products
 
 # (text, terms) by hand from Annex 29, the filters and Porter's rules.
 CASES = [

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from golden import golden, real_products, write_real_source
 
 from sandgym.core import SandboxError
 from sandgym.webshop import build as module
@@ -17,7 +18,6 @@ from sandgym.webshop.build import build_store
 from sandgym.webshop.generate import write_catalogue
 from sandgym.webshop.jsonfiles import read_json
 from sandgym.webshop.store import check_store
-from tests.sandgym.webshop.golden import golden, real_products, write_real_source
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from golden import golden, real_products
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandgym.webshop import search as module
 from sandgym.webshop.products import document_text
 from sandgym.webshop.search import LENGTHS, SearchIndex
-from tests.sandgym.webshop.golden import golden, real_products
 
 WORDS = ["red", "shoe", "blue", "sock", "hat", "wool", "cap", "belt"]
 
