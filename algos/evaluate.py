@@ -16,9 +16,10 @@ from scipy.stats import bootstrap
 
 from algos.base import Plan
 from algos.engines.base import Sampling
+from algos.episodes import TextEnv
 from algos.ledger import Ledger
 from algos.policy import Policy
-from algos.rollout import Rollout, RolloutConfig, TextEnv
+from algos.rollout import Rollout, RolloutConfig
 from algos.tree import ROOT
 
 EVALUATION_SEED = 20_000

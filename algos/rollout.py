@@ -1,26 +1,24 @@
 """The one rollout harness: any snapshottable environment, any engine, any plan -> trees.
 
 Invariant: a token is sampled from exactly the transcript on its path, a fork shares
-both the environment's state and the engine's cache, and nothing that decides a causal
-branch is later than its decision token.
+both the environment's state and the engine's cache, nothing that decides a causal branch
+is later than its decision token, and every fork of the environment is closed.
 """
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from algos.base import BranchRule, Plan, Turn
+from algos.base import BranchRule, Plan
 from algos.engines.base import Completion, Engine, Request, Sampling
+from algos.episodes import Leaf, Mark, TextEnv
 from algos.ledger import Ledger
-from algos.prompts import PromptFormat, Transcript
+from algos.prompts import PromptFormat
+from algos.seeds import derive_seed
 from algos.tree import ROOT, Outcome, Tree
-from sandgym.core import SandboxError, Snapshot, SnapshottableEnv
-
-TextEnv = SnapshottableEnv[str, str]
+from sandgym.core import SandboxError
 
 
 @dataclass(frozen=True)
@@ -37,48 +35,6 @@ class RolloutConfig:
     success_weight: float = 0.5
     max_invalid_actions: int | None = 2
     max_live: int = 192
-
-
-@dataclass
-class _Mark:
-    """A finished turn of a backbone: where it began and how to come back to it."""
-
-    turn: Turn
-    position: int
-    tokens: list[int]
-    invalid: int
-    transcript: Transcript
-    snapshot: Snapshot | None = None
-
-
-@dataclass
-class _Leaf:
-    """An episode in progress.
-
-    Attributes:
-        position: tokens on its path so far.
-        turn_start: position at which the present turn's action begins.
-        turn_tokens, turn_entropies: of the present turn, a forced prefix included.
-        pending: tokens that the engine has not encoded yet.
-    """
-
-    tree: int
-    segment: int
-    env: TextEnv
-    transcript: Transcript
-    sequence: int
-    seed: int
-    pending: list[int]
-    position: int
-    turn_start: int
-    step: int = 0
-    backbone: bool = True
-    invalid: int = 0
-    return_: float = 0.0
-    turn_tokens: list[int] = field(default_factory=list)
-    turn_entropies: list[float] = field(default_factory=list)
-    marks: list[_Mark] = field(default_factory=list)
-    branches: int = 0
 
 
 class Rollout:
@@ -98,6 +54,7 @@ class Rollout:
         self.env, self.engine, self.prompts = env, engine, prompts
         self.config, self.ledger = config, ledger
         self._instructions: str = env.unwrapped.instructions  # type: ignore[attr-defined]
+        self._open: dict[int, TextEnv] = {}
 
     def collect(
         self,
@@ -117,11 +74,29 @@ class Rollout:
             seed: with the task's place and the path it fixes every draw.
             version: recorded as the trees' policy version.
             progress: called with the number of episodes that have ended so far.
+
+        Raises:
+            ValueError: a task's prompt leaves no room for an action.
         """
+        try:
+            return self._play(tasks, plan, sampling, seed, version, progress)
+        finally:
+            for env in list(self._open.values()):  # of episodes that an exception cut off
+                self._close(env)
+
+    def _play(
+        self,
+        tasks: Sequence[str],
+        plan: Plan,
+        sampling: Sampling,
+        seed: int,
+        version: int,
+        progress: Callable[[int], None] | None,
+    ) -> list[Tree]:
         self.engine.reset()
         encoded = self.engine.encoded_tokens
         trees = [Tree(task, version) for task in tasks]
-        live: list[_Leaf] = []
+        live: list[Leaf] = []
         waiting = list(range(len(tasks)))[::-1]
         ended_before = self.ledger.episodes + self.ledger.failed
         while live or waiting:
@@ -134,11 +109,11 @@ class Rollout:
         self.ledger.encoded_tokens += self.engine.encoded_tokens - encoded
         return trees
 
-    def _start(self, tree: Tree, index: int, plan: Plan, seed: int, max_tokens: int) -> list[_Leaf]:
+    def _start(self, tree: Tree, index: int, plan: Plan, seed: int, max_tokens: int) -> list[Leaf]:
         """Reset the task once, encode its prompt once, fork both."""
         try:
             observation, _ = self.env.reset(seed=derive_seed(seed, index, "reset"), options={"task": tree.task_id})
-            envs = self.env.fork(plan.roots)
+            envs = self._fork(self.env, plan.roots)
             self._count_snapshots(self.env, plan.roots)
         except SandboxError as error:
             tree.info["failure"] = str(error)
@@ -160,69 +135,77 @@ class Rollout:
             sequence = self.engine.fork(trunk, len(prompt) - 1)
             key = derive_seed(seed, index, root)
             leaves.append(
-                _Leaf(
+                Leaf(
                     index, tree.grow(ROOT), env, transcript.fork(), sequence, key, prompt[-1:], len(prompt), len(prompt)
                 )
             )
         self.engine.close(trunk)
         return leaves
 
-    def _turn(self, trees: list[Tree], live: list[_Leaf], rule: BranchRule | None, sampling: Sampling) -> list[_Leaf]:
+    def _turn(self, trees: list[Tree], live: list[Leaf], rule: BranchRule | None, sampling: Sampling) -> list[Leaf]:
         """One action for every live episode; returns the episodes that are live afterwards."""
         requests = [
             Request(leaf.sequence, leaf.pending, leaf.seed, sampling.max_tokens - len(leaf.turn_tokens))
             for leaf in live
         ]
         completions = self.engine.generate(requests, sampling, self.prompts.stop)
-        after: list[_Leaf] = []
+        after: list[Leaf] = []
         for leaf, completion in zip(live, completions, strict=True):
             tree = trees[leaf.tree]
             self._write(tree, leaf, completion)
             if rule is not None and leaf.backbone:
-                after += self._mark(tree, leaf, rule)
+                mark = leaf.mark()
+                if rule.retrospective:
+                    self._remember(tree, leaf, mark)
+                else:
+                    after += self._branch(tree, leaf, mark, rule)
             if self._step(tree, leaf, sampling.max_tokens):
                 after.append(leaf)
                 continue
             if rule is not None and leaf.backbone and rule.retrospective:
                 after += self._branch_finished(tree, leaf, rule)
             self.engine.close(leaf.sequence)
-            leaf.env.close()
+            self._close(leaf.env)
         return after
 
-    def _write(self, tree: Tree, leaf: _Leaf, completion: Completion) -> None:
+    def _write(self, tree: Tree, leaf: Leaf, completion: Completion) -> None:
         tree.segments[leaf.segment].write(completion.tokens, completion.logprobs, completion.entropies, leaf.step)
         leaf.turn_tokens += completion.tokens
         leaf.turn_entropies += completion.entropies
         leaf.position += len(completion.tokens)
         self.ledger.generated_tokens += len(completion.tokens)
 
-    def _mark(self, tree: Tree, leaf: _Leaf, rule: BranchRule) -> list[_Leaf]:
-        """Record the turn that was just sampled and branch at it when the rule says so."""
-        turn = Turn(leaf.step, tuple(leaf.turn_entropies), leaf.branches)
-        mark = _Mark(turn, leaf.turn_start, list(leaf.turn_tokens), leaf.invalid, leaf.transcript.fork())
-        token = None if rule.retrospective else rule.choose(turn)
+    def _remember(self, tree: Tree, leaf: Leaf, mark: Mark) -> None:
+        """Keep a turn to which a retrospective rule may come back."""
+        leaf.marks.append(mark)
         try:
-            if rule.retrospective:
-                leaf.marks.append(mark)
-                mark.snapshot = leaf.env.snapshot()
-                self._count_snapshots(leaf.env, 1)
-            if token is None:
-                return []
-            envs = leaf.env.fork(rule.children - 1)
+            mark.snapshot = leaf.env.snapshot()
+            self._count_snapshots(leaf.env, 1)
+        except SandboxError as error:  # it costs the branch, not the backbone
+            tree.info["failure"] = str(error)
+
+    def _branch(self, tree: Tree, leaf: Leaf, mark: Mark, rule: BranchRule) -> list[Leaf]:
+        """Branch at the turn that was just sampled when a causal rule says so."""
+        token = rule.choose(mark.turn)
+        if token is None:
+            return []
+        try:
+            envs = self._fork(leaf.env, rule.children - 1)
             self._count_snapshots(leaf.env, rule.children - 1)
         except SandboxError as error:  # it costs the branch, not the backbone
             tree.info["failure"] = str(error)
             return []
         return self._siblings(tree, leaf, mark, token, envs)
 
-    def _branch_finished(self, tree: Tree, leaf: _Leaf, rule: BranchRule) -> list[_Leaf]:
-        leaves: list[_Leaf] = []
+    def _branch_finished(self, tree: Tree, leaf: Leaf, rule: BranchRule) -> list[Leaf]:
+        """Branch a finished backbone at the turns that a retrospective rule chooses."""
+        leaves: list[Leaf] = []
         for number, token in rule.choose_finished([m.turn for m in leaf.marks]):
             mark = leaf.marks[number]
             if mark.snapshot is None:
                 continue
             try:
-                envs = leaf.env.fork(rule.children - 1)
+                envs = self._fork(leaf.env, rule.children - 1)
                 for env in envs:
                     env.restore(mark.snapshot)
             except SandboxError as error:
@@ -231,7 +214,7 @@ class Rollout:
             leaves += self._siblings(tree, leaf, mark, token, envs)
         return leaves
 
-    def _siblings(self, tree: Tree, leaf: _Leaf, mark: _Mark, token: int, envs: list[TextEnv]) -> list[_Leaf]:
+    def _siblings(self, tree: Tree, leaf: Leaf, mark: Mark, token: int, envs: list[TextEnv]) -> list[Leaf]:
         """Alternatives to a backbone from one of its tokens on; the tokens before it are forced."""
         position = mark.position + token
         head, tail = tree.branch(leaf.segment, position)
@@ -244,7 +227,7 @@ class Rollout:
         siblings = []
         for k, env in enumerate(envs):
             siblings.append(
-                _Leaf(
+                Leaf(
                     tree=leaf.tree,
                     segment=tree.grow(head),
                     env=env,
@@ -268,7 +251,7 @@ class Rollout:
     def _token_before(tree: Tree, head: int) -> int:
         return next(tree.segments[i].tokens[-1] for i in reversed(tree.path(head)) if len(tree.segments[i]))
 
-    def _step(self, tree: Tree, leaf: _Leaf, max_tokens: int) -> bool:
+    def _step(self, tree: Tree, leaf: Leaf, max_tokens: int) -> bool:
         """Take the action in the environment; False when the episode is over."""
         segment = tree.segments[leaf.segment]
         try:
@@ -303,12 +286,16 @@ class Rollout:
         leaf.turn_tokens, leaf.turn_entropies = [], []
         return True
 
+    def _fork(self, env: TextEnv, count: int) -> list[TextEnv]:
+        """Forks that ``collect`` closes in the end if nobody did before."""
+        envs = env.fork(count)
+        self._open |= {id(fork): fork for fork in envs}
+        return envs
+
+    def _close(self, env: TextEnv) -> None:
+        del self._open[id(env)]
+        env.close()
+
     def _count_snapshots(self, env: TextEnv, count: int) -> None:
         self.ledger.snapshots += count
         self.ledger.snapshot_bytes += count * len(pickle.dumps(env.snapshot(), pickle.HIGHEST_PROTOCOL))
-
-
-def derive_seed(*parts: Any) -> int:
-    """A 63-bit seed from integers and strings; the same on every machine."""
-    digest = hashlib.blake2b(repr(parts).encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little") >> 1

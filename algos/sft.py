@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from algos.episodes import TextEnv
 from algos.learner import score
 from algos.packing import pack
 from algos.policy import Policy
 from algos.prompts import PromptFormat
-from algos.rollout import TextEnv, derive_seed
+from algos.seeds import derive_seed
 from algos.tree import ROOT, Segment, Tree
 
 DRILL_WINDOW, DRILL_PASSED, DRILL_LONGEST = 8, 1.0, 40.0  # losses in nats, lengths in tokens

@@ -22,8 +22,9 @@ from algos.evaluate import Evaluation, evaluate
 from algos.learner import Learner
 from algos.ledger import Ledger
 from algos.policy import Policy
-from algos.rollout import Rollout, derive_seed
+from algos.rollout import Rollout
 from algos.runfolder import RunFolder
+from algos.seeds import derive_seed
 from algos.tree import Tree
 from algos.warmstart import starting_policy
 

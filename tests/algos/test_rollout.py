@@ -13,7 +13,8 @@ from algos.base import Plan, Turn
 from algos.bpo import PosthocRule, ThresholdRule
 from algos.engines.base import Sampling
 from algos.ledger import Ledger
-from algos.rollout import Rollout, RolloutConfig, derive_seed
+from algos.rollout import Rollout, RolloutConfig
+from algos.seeds import derive_seed
 from algos.tree import ROOT, Tree
 from sandgym.core import SandboxError
 
@@ -346,6 +347,56 @@ def test_a_failed_fork_costs_the_branch_and_not_the_run(policy):
         trees = play(policy, env, Plan(2, rule), ("apple",), ledger=ledger)
         assert [o.failed for o in trees[0].outcomes()] == [False, False]
         assert ledger.branches == 0
+
+
+class CountedEnv(LettersEnv):
+    """Counts the forks that are open; after ``crash_at`` steps of all forks together something goes wrong."""
+
+    crash_at: int | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forks: dict[int, CountedEnv] = {}
+        self.steps: list[str] = []
+
+    def fork(self, k: int):
+        forks = super().fork(k)
+        self.forks |= {id(fork): fork for fork in forks}  # one dictionary for all: a fork shares it
+        return forks
+
+    def step(self, action: str):
+        self.steps.append(action)
+        if len(self.steps) == self.crash_at:
+            raise RuntimeError("a bug, not an infrastructure failure")
+        return super().step(action)
+
+    def close(self) -> None:
+        del self.forks[id(self)]
+
+
+@pytest.mark.parametrize("name", ["inside turns", "posthoc"])
+def test_every_fork_is_closed_once(policy, name):
+    env = CountedEnv()
+    play(policy, env, Plan(3, RULES[name]))
+    assert len(env.steps) > 6
+    assert env.forks == {}
+
+
+@pytest.mark.parametrize("crash_at", [1, 9, 20])
+def test_an_exception_closes_the_forks_that_are_live(policy, crash_at):
+    env = CountedEnv()
+    env.crash_at = crash_at
+    with pytest.raises(RuntimeError, match="a bug"):
+        play(policy, env, Plan(3, RULES["inside turns"]))
+    assert env.forks == {}
+
+
+def test_a_prompt_that_is_too_long_leaves_no_fork_open(policy):
+    env, engine = CountedEnv(), policy.engine()
+    engine.context = 5
+    with pytest.raises(ValueError, match="leaves no room"):
+        Rollout(env, engine, policy.prompts, ALL, Ledger()).collect(["apple"], Plan(2), Sampling(1.0, 5), 0)
+    assert env.forks == {}
 
 
 def test_invalid_actions_end_an_episode_with_what_it_has(policy, letters):

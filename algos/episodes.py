@@ -1,0 +1,84 @@
+"""Episodes in progress: what the rollout harness knows of each until its outcome is in the tree.
+
+Invariant: a leaf owns its environment, its transcript and its engine sequence; nothing
+of them is shared with another leaf.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from algos.base import Turn
+from algos.prompts import Transcript
+from sandgym.core import Snapshot, SnapshottableEnv
+
+TextEnv = SnapshottableEnv[str, str]
+
+
+@dataclass
+class Mark:
+    """A sampled turn of a backbone: where it began and how to come back to it.
+
+    Attributes:
+        turn: what a branching rule may look at.
+        position: tokens on the path before the turn's action.
+        tokens: the action's tokens.
+        invalid: actions before it that the environment did not understand.
+        transcript: as it was before the environment answered.
+        snapshot: the environment before the action; taken for retrospective rules only.
+    """
+
+    turn: Turn
+    position: int
+    tokens: list[int]
+    invalid: int
+    transcript: Transcript
+    snapshot: Snapshot | None = None
+
+
+@dataclass
+class Leaf:
+    """An episode in progress.
+
+    Attributes:
+        tree: index of its tree in the batch.
+        segment: index of the segment that it grows.
+        env: its own environment.
+        transcript: its own transcript.
+        sequence: handle of its tokens in the engine.
+        seed: of its draws.
+        pending: tokens that the engine has not encoded yet.
+        position: tokens on its path so far.
+        turn_start: position at which the present turn's action begins.
+        step: environment step of the present turn.
+        backbone: whether it may branch.
+        invalid: actions so far that the environment did not understand.
+        return_: shaped rewards so far.
+        turn_tokens: of the present turn, a forced prefix included.
+        turn_entropies: nats, like ``turn_tokens``.
+        marks: turns to which a retrospective rule may come back.
+        branches: branch points that it has.
+    """
+
+    tree: int
+    segment: int
+    env: TextEnv
+    transcript: Transcript
+    sequence: int
+    seed: int
+    pending: list[int]
+    position: int
+    turn_start: int
+    step: int = 0
+    backbone: bool = True
+    invalid: int = 0
+    return_: float = 0.0
+    turn_tokens: list[int] = field(default_factory=list)
+    turn_entropies: list[float] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    branches: int = 0
+
+    def mark(self) -> Mark:
+        """The present turn, sampled and not yet played."""
+        turn = Turn(self.step, tuple(self.turn_entropies), self.branches)
+        return Mark(turn, self.turn_start, list(self.turn_tokens), self.invalid, self.transcript.fork())
