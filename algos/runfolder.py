@@ -4,8 +4,8 @@ Layout: ``config.yaml`` (resolved), ``metrics.jsonl`` (one row an update),
 ``tensorboard/``, ``ledger.json``, ``evaluation.json``, ``start/`` (the policy before
 reinforcement learning), ``checkpoints/`` and ``curve.png``.
 
-Invariant: every file is either complete or absent; after a crash ``start`` cuts the
-metrics back to the checkpoint that the run goes on from.
+Invariant: every file is either complete or absent, but for a last line of the metrics
+that a crash cut off; ``start`` cuts them back to the checkpoint that the run goes on from.
 """
 
 from __future__ import annotations
@@ -82,6 +82,12 @@ class RunFolder:
         rows = [row for row in self.metrics() if row["update"] <= updates]
         self._replace("metrics.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
         self._writer = SummaryWriter(str(self.path / "tensorboard"), purge_step=updates + 1)
+
+    def close(self) -> None:
+        """Write out and close what ``start`` opened; may be called at any time."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
 
     def metrics(self) -> list[dict[str, Any]]:
         """Rows of ``metrics.jsonl``; a last line that a crash cut off is ignored."""

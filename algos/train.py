@@ -59,10 +59,18 @@ class Trainer:
         Raises:
             Stopped: ``stop_requested`` was set; everything finished so far is saved.
         """
+        with self._make_env(self.config.train_split) as env:
+            try:
+                self._train(env)
+            finally:
+                self.folder.close()
+        self.folder.draw_curve()
+        return self.folder.evaluations()
+
+    def _train(self, env: Any) -> None:
         config = self.config
         torch.manual_seed(config.seed)
-        env = self._make_env(config.train_split)
-        policy, first, state = self._policy()
+        policy, first, state = self._policy(env)
         algorithm = config.algorithm()
         if algorithm.needs_values:
             policy.add_value_head()
@@ -76,11 +84,11 @@ class Trainer:
         self.folder.start(first)
         reference = Policy.load(self.folder.start_policy, config.device) if algorithm.loss.kl_coefficient else None
         if "before" not in self.folder.evaluations():
-            self._evaluate("before", Policy.load(self.folder.start_policy, config.device), ledger)
+            self._evaluate("before", Policy.load(self.folder.start_policy, config.device))
         for update in range(first, config.updates):
             name = f"update {update}"
             if self._evaluation_due(update) and name not in self.folder.evaluations():
-                self._evaluate(name, policy, ledger)
+                self._evaluate(name, policy)
             self._update(update, env, policy, learner, algorithm, ledger, reference)
             done = update + 1
             last = done == config.updates
@@ -91,9 +99,7 @@ class Trainer:
             if self.stop_requested and not last:
                 raise Stopped
         if "after" not in self.folder.evaluations():
-            self._evaluate("after", policy, ledger)
-        self.folder.draw_curve()
-        return self.folder.evaluations()
+            self._evaluate("after", policy)
 
     def _evaluation_due(self, updates: int) -> bool:
         every = self.config.eval_every
@@ -102,24 +108,23 @@ class Trainer:
     def _make_env(self, split: str) -> Any:
         return gymnasium.make(self.config.env, **{**self.config.env_options, "split": split})
 
-    def _policy(self) -> tuple[Policy, int, dict[str, Any] | None]:
+    def _policy(self, env: Any) -> tuple[Policy, int, dict[str, Any] | None]:
         """The policy to go on with, the number of updates it has had, and its checkpoint's state."""
         found = checkpoints(self.folder.checkpoints)
         if found:
             state = read_state(found[-1])
             return Policy.load(found[-1], self.config.device), state["update"], state
         if not self.folder.start_policy.is_dir():
-            env = self._make_env(self.config.train_split)
-            policy = starting_policy(self.config, env, lambda step, m: self._sft_step(step, m))
+            policy = starting_policy(self.config, env, self._sft_step)
             self.folder.write_start_policy(policy)
         return Policy.load(self.folder.start_policy, self.config.device), 0, None
 
     def _sft_step(self, step: int, metrics: dict[str, float]) -> None:
         self._tell("sft", {"step": step + 1, "steps": self.config.sft.steps, **metrics})
         if self.stop_requested:
-            raise KeyboardInterrupt
+            raise Stopped
 
-    def _evaluate(self, when: str, policy: Policy, ledger: Ledger) -> None:
+    def _evaluate(self, when: str, policy: Policy) -> None:
         results = evaluate_policy(self.config, policy, lambda n, total: self._evaluating(when, n, total))
         summary = {name: result.summary() for name, result in results.items()}
         self.folder.write_evaluation(when, summary)
@@ -181,10 +186,10 @@ def evaluate_policy(
     config: TrainConfig, policy: Policy, progress: Callable[[int, int], None] | None = None
 ) -> dict[str, Evaluation]:
     """Evaluate a policy as the run with this configuration does before and after training."""
-    env = gymnasium.make(config.env, **{**config.env_options, "split": config.eval_split})
-    task_ids: Sequence[str] = env.unwrapped.task_ids  # type: ignore[attr-defined]
-    tasks = list(task_ids[: config.eval_tasks])
-    return evaluate(policy, env, tasks, config.evaluation, progress=progress)  # type: ignore[arg-type]
+    with gymnasium.make(config.env, **{**config.env_options, "split": config.eval_split}) as env:
+        task_ids: Sequence[str] = env.unwrapped.task_ids  # type: ignore[attr-defined]
+        tasks = list(task_ids[: config.eval_tasks])
+        return evaluate(policy, env, tasks, config.evaluation, progress=progress)  # type: ignore[arg-type]
 
 
 def _rollout_metrics(trees: Sequence[Tree]) -> dict[str, float]:

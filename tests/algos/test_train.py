@@ -1,5 +1,6 @@
 """Training runs end to end: all algorithms on WebShop, stopping, crashing, a real ``kill -9``."""
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import SHOP, SMALL
+from letters import LettersEnv
+from torch.utils.tensorboard import SummaryWriter
 
 from algos.checkpoint import checkpoints
 from algos.config import TrainConfig
@@ -185,6 +188,43 @@ def test_a_stopped_run_is_saved_and_goes_on(tmp_path):
         trainer.run()
     assert [p.name for p in checkpoints(folder.checkpoints)] == ["update-000003"]
     same(resume(folder.path), whole)
+
+
+def test_a_run_stopped_in_its_warm_start_leaves_nothing_half_done_and_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("SANDGYM_DATA", str(tmp_path / "data"))
+    sft = SFTConfig(demonstrations=10, steps=4, batch_tokens=200, drill_steps=1)
+    config = letters_config("rloo", updates=1, warm_start=True, sft=sft)
+    folder = RunFolder.create(tmp_path / "run", config)
+
+    def listen(event, data):
+        trainer.stop_requested |= event == "sft" and data["step"] == 2
+
+    trainer = Trainer(config, folder, listen)
+    with pytest.raises(Stopped):
+        trainer.run()
+    assert [p.name for p in folder.path.iterdir()] == ["config.yaml"]
+    assert [row["update"] for row in resume(folder.path).metrics()] == [1]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_run_closes_its_event_file_and_environments(fails, tmp_path, monkeypatch):
+    closed: list[str] = []
+    monkeypatch.setattr(
+        SummaryWriter, "close", lambda self, close=SummaryWriter.close: [closed.append("events"), close(self)]
+    )
+    monkeypatch.setattr(LettersEnv, "close", lambda self: closed.append(self.world))
+
+    def listen(event, data):
+        if fails and event == "update":
+            raise RuntimeError("a listener broke")
+
+    config = letters_config("rloo", updates=1)
+    folder = RunFolder.create(tmp_path / "run", config)
+    with pytest.raises(RuntimeError, match="broke") if fails else contextlib.nullcontext():
+        Trainer(config, folder, listen).run()
+    assert closed[-2:] == ["events", "letters train 5"]
+    assert closed.count("events") == 1
+    folder.close()
 
 
 def test_evaluations_between_updates_survive_a_stop(tmp_path):
