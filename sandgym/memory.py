@@ -192,7 +192,9 @@ class InMemoryEnv(SnapshottableEnv[str, str], abc.ABC):
             try:
                 return self.task_index(task)
             except KeyError:
-                raise LookupError(f"no task {task!r} in this split of {len(self.task_ids)} tasks") from None
+                ids = self.task_ids
+                known = f", {ids[0]!r} to {ids[-1]!r}" if ids else ""
+                raise LookupError(f"no task {task!r} in this split of {len(ids)} tasks{known}") from None
         try:
             index = operator.index(task)
         except TypeError:
