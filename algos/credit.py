@@ -38,7 +38,7 @@ class Credit:
 def alive(tree: Tree) -> list[bool]:
     """Whether each segment leads to at least one leaf that did not fail."""
     keep = [s.outcome is not None and not s.outcome.failed for s in tree.segments]
-    for index in reversed(_top_down(tree)):
+    for index in reversed(tree.parents_first()):
         keep[index] = keep[index] or any(keep[child] for child in tree.segments[index].children)
     return keep
 
@@ -55,7 +55,7 @@ def tree_values(tree: Tree, children: list[list[int]]) -> Floats:
         Shape (segments,).
     """
     values = np.full(len(tree.segments), np.nan)
-    for index in reversed(_top_down(tree)):
+    for index in reversed(tree.parents_first()):
         outcome = tree.segments[index].outcome
         if outcome is not None and not outcome.failed:
             values[index] = outcome.return_
@@ -173,15 +173,6 @@ def _first_return(tree: Tree, children: list[list[int]], index: int) -> float:
     outcome = tree.segments[index].outcome
     assert outcome is not None
     return outcome.return_
-
-
-def _top_down(tree: Tree) -> list[int]:
-    order, stack = [], [ROOT]
-    while stack:
-        index = stack.pop()
-        order.append(index)
-        stack.extend(tree.segments[index].children)
-    return order
 
 
 def leaf_weights(tree: Tree) -> dict[int, float]:

@@ -30,7 +30,8 @@ class Packed:
         previous: shape (P,), flat index of the token before it on its path.
         behaviour_logprobs, advantages, weights: shape (P,).
         value_targets: shape (P,) or None.
-        segments: for each non-empty segment its (tree, index) and flat start.
+        segments: for each packed segment its tree, its index there and its flat start.
+        firsts: for each packed segment the flat index of the token before it on its path, -1 at a root.
     """
 
     tokens: Tensor
@@ -74,7 +75,7 @@ def pack(
         slot: dict[int, int] = {}
         above: dict[int, list[int]] = {}
         ends: dict[int, tuple[int, int]] = {}
-        for i in _parents_first(tree):
+        for i in tree.parents_first():
             segment = tree.segments[i]
             path = [] if segment.parent is None else above[segment.parent]
             last, depth = (-1, 0) if segment.parent is None else ends[segment.parent]
@@ -131,7 +132,7 @@ def credited(tree: Tree, credit: Credit) -> list[bool]:
         bool(np.any((np.asarray(segment.written, bool)) & (advantages != 0) & (weights != 0)))
         for segment, advantages, weights in zip(tree.segments, credit.advantages, credit.weights, strict=True)
     ]
-    for i in reversed(_parents_first(tree)):
+    for i in reversed(tree.parents_first()):
         keep[i] = keep[i] or any(keep[child] for child in tree.segments[i].children)
     return keep
 
@@ -155,12 +156,3 @@ def micro_batches(sizes: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
         size += tokens
     if group:
         yield group
-
-
-def _parents_first(tree: Tree) -> list[int]:
-    order, stack = [], [0]
-    while stack:
-        i = stack.pop()
-        order.append(i)
-        stack.extend(reversed(tree.segments[i].children))
-    return order

@@ -149,6 +149,15 @@ class Tree:
         """Tokens from the start of the root to the end of ``segment``."""
         return sum(len(self.segments[i]) for i in self.path(segment))
 
+    def parents_first(self) -> list[int]:
+        """Indices of all segments, depth first and siblings in order; every parent before its children."""
+        order, stack = [], [ROOT]
+        while stack:
+            index = stack.pop()
+            order.append(index)
+            stack.extend(reversed(self.segments[index].children))
+        return order
+
     def leaves(self) -> list[int]:
         """Indices of the segments that carry an outcome, in creation order."""
         return [i for i, segment in enumerate(self.segments) if segment.outcome is not None]

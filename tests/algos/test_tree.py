@@ -64,6 +64,15 @@ def test_branch_above_a_branch_keeps_the_children_below_it():
     assert tree.path(tail) == [ROOT, upper, lower, tail]
 
 
+def test_parents_come_first_also_when_they_were_made_later():
+    tree, leaf = episode()
+    head, tail = tree.branch(leaf, 4)
+    sibling = tree.grow(head)
+    upper, lower = tree.branch(tail, 3)
+    assert lower > sibling > tail
+    assert tree.parents_first() == [ROOT, upper, lower, tail, sibling]
+
+
 @pytest.mark.parametrize("position", [-1, 7])
 def test_branch_outside_the_path_is_an_error(position):
     tree, leaf = episode()
