@@ -7,7 +7,7 @@ and every random choice follow from the seed.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,12 +35,17 @@ class SFTConfig:
         steps: optimizer steps.
         batch_tokens: tokens a step.
         lr: peak learning rate; rises over ``warmup`` steps, then falls to a tenth as a cosine.
+        warmup: steps over which the rate rises, in the drill and after it.
+        weight_decay: AdamW's.
         observation_share: share of the observations' tokens that are learned too; their
             repetitions teach copying sooner than the few action tokens do.
         observation_weight: weight of such a token beside an action token's 1.
         drill_steps: extra steps at the start (see ``copy_drill``).
+        drill_tokens: tokens of such a step.
         crop_steps: first steps on demonstrations, on transcripts whose observations (the first aside) are cropped
-            around what the action copies; the crop grows to ``crop_tokens``.
+            around what the action copies.
+        crop_tokens: the crop grows from 8 tokens to about 8 more than this.
+        seed: of the demonstrations, the new model and everything drawn in fitting.
     """
 
     demonstrations: int = 3000
@@ -81,7 +86,7 @@ def demonstrate(env: TextEnv, tasks: Sequence[str], count: int, noise: float, se
 
 
 def _play(env: TextEnv, task: str, noise: float, seed: int) -> Demonstration:
-    observation, info = env.reset(options={"task": task})
+    observation, info = env.reset(seed=seed, options={"task": task})
     expert = env.expert(noise=noise, seed=seed)
     observations: list[str] = []
     actions: list[str] = []
@@ -130,7 +135,7 @@ def copy_drill(policy: Policy, optimizer: torch.optim.Optimizer, config: SFTConf
         output = policy.model.get_decoder()(input_ids=torch.cat([once, once], 1), use_cache=False)
         logits = policy.model.get_output_embeddings()(output.last_hidden_state[:, length - 1 : 2 * length - 1])
         loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), once.flatten())
-        _take_step(policy, optimizer, loss, config.lr * min(1.0, (step + 1) / config.warmup))
+        _take_step(policy, optimizer, loss, config.lr * min(1.0, (step + 1) / max(config.warmup, 1)))
         recent.append(float(loss.detach()))
         if len(recent) >= DRILL_WINDOW and np.mean(recent[-DRILL_WINDOW:]) < DRILL_PASSED:
             longest, recent = min(longest * 1.25, DRILL_LONGEST), []
@@ -162,24 +167,13 @@ def fine_tune(
         progress: called after every step with its number and metrics.
     """
     rng = np.random.default_rng(config.seed)
-    decay = [p for p in policy.model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(decay, lr=config.lr, betas=(0.9, 0.98), weight_decay=config.weight_decay)
+    parameters = [p for p in policy.model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(parameters, lr=config.lr, betas=(0.9, 0.98), weight_decay=config.weight_decay)
     policy.model.train()
     if config.drill_steps:
         copy_drill(policy, optimizer, config, rng)
-    queue: list[int] = []
     recent: list[dict[str, float]] = []
-    rarity = np.bincount([t for tree in trees for t in tree.segments[ROOT].tokens], minlength=len(policy.tokenizer))
-    for step in range(config.steps):
-        batch: list[Tree] = []
-        cropped = (step + 1) / max(config.crop_steps, 1)
-        while sum(t.unique_tokens() for t in batch) < config.batch_tokens:
-            if not queue:
-                queue = rng.permutation(len(trees)).tolist()
-            tree = trees[queue.pop()]
-            if cropped < 1:
-                tree = _cropped(tree, 8 + int(cropped * config.crop_tokens), rarity, rng)
-            batch.append(tree)
+    for step, batch in enumerate(_batches(trees, config, rng)):
         packed = pack([_with_observations(t, config.observation_share, rng) for t in batch], device=policy.device)
         acted = torch.tensor([w for t in batch for w in t.segments[ROOT].written], device=policy.device)
         acted = acted[packed.written]
@@ -199,6 +193,23 @@ def fine_tune(
     return {name: float(np.mean([m[name] for m in recent])) for name in recent[0]} if recent else {}
 
 
+def _batches(trees: Sequence[Tree], config: SFTConfig, rng: np.random.Generator) -> Iterator[list[Tree]]:
+    """The demonstrations of each step, cropped in the first ones; goes round them in a shuffled order."""
+    counts = np.bincount([t for tree in trees for t in tree.segments[ROOT].tokens])
+    queue: list[int] = []
+    for step in range(config.steps):
+        batch: list[Tree] = []
+        grown = (step + 1) / max(config.crop_steps, 1)
+        while sum(t.unique_tokens() for t in batch) < config.batch_tokens:
+            if not queue:
+                queue = rng.permutation(len(trees)).tolist()
+            tree = trees[queue.pop()]
+            if grown < 1:
+                tree = _cropped(tree, 8 + int(grown * config.crop_tokens), counts, rng)
+            batch.append(tree)
+        yield batch
+
+
 def _schedule(step: int, config: SFTConfig) -> float:
     if step < config.warmup:
         return (step + 1) / config.warmup
@@ -206,8 +217,11 @@ def _schedule(step: int, config: SFTConfig) -> float:
     return 0.1 + 0.45 * (1 + float(np.cos(np.pi * progress)))
 
 
-def _cropped(tree: Tree, width: int, rarity: Any, rng: np.random.Generator) -> Tree:
-    """A copy of a one-segment tree with ``width`` tokens of each later observation, around what its action copies."""
+def _cropped(tree: Tree, width: int, counts: Any, rng: np.random.Generator) -> Tree:
+    """A copy of a one-segment tree with ``width`` tokens of each later observation, around what its action copies.
+
+    What is copied is the action's token that is rarest by ``counts``.
+    """
     source = tree.segments[ROOT]
     tokens, written, steps = (np.asarray(c) for c in (source.tokens, source.written, source.steps))
     keep = np.ones(len(tokens), bool)
@@ -215,7 +229,7 @@ def _cropped(tree: Tree, width: int, rarity: Any, rng: np.random.Generator) -> T
         observation = np.flatnonzero((steps == step) & ~written)
         action = tokens[(steps == step) & written]
         copied = action[np.isin(action, tokens[observation])]
-        rarest = copied[np.argmin(rarity[copied])] if len(copied) else tokens[observation[0]]
+        rarest = copied[np.argmin(counts[copied])] if len(copied) else tokens[observation[0]]
         anchor = int(rng.choice(np.flatnonzero(tokens[observation] == rarest)))
         left = anchor - int(rng.integers(width // 4, 3 * width // 4 + 1))
         inner = observation[1:-1]
