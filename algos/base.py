@@ -57,20 +57,40 @@ class BranchRule(Protocol):
 
 @dataclass(frozen=True)
 class Plan:
-    """The rollouts of one task: independent episodes, and where they branch."""
+    """The rollouts of one task.
+
+    Attributes:
+        roots: independent episodes.
+        rule: where they branch (None: nowhere).
+    """
 
     roots: int
     rule: BranchRule | None = None
 
 
 class Algorithm(abc.ABC):
-    """A policy-gradient method on trees."""
+    """A policy-gradient method on trees.
+
+    Attributes:
+        name: in ``algos.registry`` and on the command line.
+        Config: the frozen dataclass of its settings.
+        config: its settings.
+        needs_values: whether ``credit`` needs the values of a value head.
+        loss: the terms of its loss.
+        epochs: passes over a batch.
+        minibatches: gradient steps a pass.
+    """
 
     name: ClassVar[str]
+    Config: ClassVar[type[Any]]
     needs_values: ClassVar[bool] = False
+    config: Any
     loss: LossConfig
     epochs: int = 1
     minibatches: int = 1
+
+    @abc.abstractmethod
+    def __init__(self, config: Any) -> None: ...
 
     @abc.abstractmethod
     def plan(self) -> Plan:
@@ -82,8 +102,8 @@ class Algorithm(abc.ABC):
 
         Args:
             trees: finished rollouts.
-            values: with ``needs_values``, one array per segment of each tree: the value
-                of the state in which each token was chosen.
+            values: with ``needs_values``, one array of length tokens + 1 per segment of
+                each tree: the value of the state before each token, and after the last.
         """
 
     def learn_from(self, trees: Sequence[Tree]) -> dict[str, float]:

@@ -105,7 +105,7 @@ class BPO(Algorithm):
     Config = BPOConfig
 
     def __init__(self, config: BPOConfig) -> None:
-        self.config = config
+        self.config: BPOConfig = config
         self.loss = LossConfig(entropy_coefficient=config.entropy_coefficient)
         self._threshold = config.initial_threshold
         self._share: float | None = None

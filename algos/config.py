@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from algos.base import Algorithm
 from algos.evaluate import EvaluationConfig
 from algos.learner import OptimizerConfig
 from algos.registry import ALGORITHMS
@@ -34,6 +35,7 @@ class TrainConfig:
         algo: name in ``algos.registry``.
         algo_options: settings of the algorithm that differ from its defaults.
         model: ``"tiny"``, a folder or a hub id.
+        seed: of every random choice in training; the warm start and the evaluation have their own.
         updates: batches to learn from.
         tasks_per_update: trees a batch.
         temperature: of the rollouts' sampling and of the loss.
@@ -42,7 +44,9 @@ class TrainConfig:
         eval_tasks: the first so many tasks of the evaluation split.
         eval_every: evaluate after every so many updates (0: only before and after).
         checkpoint_every: save after every so many updates.
+        device: where the model lives, in torch's words.
         warm_start: whether an untrained ``tiny`` is fitted to demonstrations first.
+        rollout, optimizer, evaluation, sft, tiny: see their classes.
     """
 
     env: str
@@ -77,10 +81,10 @@ class TrainConfig:
         if self.temperature <= 0:
             raise ValueError(f"temperature must be positive, not {self.temperature}")
 
-    def algorithm(self) -> Any:
+    def algorithm(self) -> Algorithm:
         """The algorithm with its settings."""
         kind = ALGORITHMS[self.algo]
-        return kind(from_mapping(kind.Config, self.algo_options, self.algo))  # type: ignore[arg-type]
+        return kind(from_mapping(kind.Config, self.algo_options, self.algo))
 
     def save(self, path: Path) -> None:
         """Write as YAML."""

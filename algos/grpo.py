@@ -45,7 +45,7 @@ class GRPO(Algorithm):
     def __init__(self, config: GRPOConfig) -> None:
         if config.scale not in ("std", "none"):
             raise ValueError(f"unknown scale {config.scale!r}; known: 'std', 'none'")
-        self.config = config
+        self.config: GRPOConfig = config
         self.minibatches = config.minibatches
         self.loss = LossConfig(
             clip_low=config.clip,

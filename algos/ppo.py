@@ -43,7 +43,7 @@ class PPO(Algorithm):
     Config = PPOConfig
 
     def __init__(self, config: PPOConfig) -> None:
-        self.config = config
+        self.config: PPOConfig = config
         self.epochs, self.minibatches = config.epochs, config.minibatches
         self.loss = LossConfig(
             clip_low=config.clip,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from algos.base import Algorithm
 from algos.bpo import BPO
 from algos.grpo import GRPO
 from algos.ppo import PPO
 from algos.rloo import RLOO
 
-ALGORITHMS: dict[str, type[BPO] | type[GRPO] | type[PPO] | type[RLOO]] = {a.name: a for a in (BPO, GRPO, PPO, RLOO)}
+ALGORITHMS: dict[str, type[Algorithm]] = {a.name: a for a in (BPO, GRPO, PPO, RLOO)}

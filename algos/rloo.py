@@ -27,7 +27,7 @@ class RLOO(Algorithm):
     Config = RLOOConfig
 
     def __init__(self, config: RLOOConfig) -> None:
-        self.config = config
+        self.config: RLOOConfig = config
         self.loss = LossConfig(entropy_coefficient=config.entropy_coefficient)
 
     def plan(self) -> Plan:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any
 
 import gymnasium
 import numpy as np
 import torch
 
+from algos.base import Algorithm
 from algos.checkpoint import checkpoints, read_state, save_checkpoint
 from algos.config import TrainConfig
 from algos.credit import alive, leaf_weights, prefix_explained_share, tied_groups
@@ -59,11 +61,8 @@ class Trainer:
         Raises:
             Stopped: ``stop_requested`` was set; everything finished so far is saved.
         """
-        with self._make_env(self.config.train_split) as env:
-            try:
-                self._train(env)
-            finally:
-                self.folder.close()
+        with closing(self._make_env(self.config.train_split)) as env, closing(self.folder):
+            self._train(env)
         self.folder.draw_curve()
         return self.folder.evaluations()
 
@@ -141,7 +140,7 @@ class Trainer:
         env: Any,
         policy: Policy,
         learner: Learner,
-        algorithm: Any,
+        algorithm: Algorithm,
         ledger: Ledger,
         reference: Policy | None,
     ) -> None:
@@ -186,7 +185,7 @@ def evaluate_policy(
     config: TrainConfig, policy: Policy, progress: Callable[[int, int], None] | None = None
 ) -> dict[str, Evaluation]:
     """Evaluate a policy as the run with this configuration does before and after training."""
-    with gymnasium.make(config.env, **{**config.env_options, "split": config.eval_split}) as env:
+    with closing(gymnasium.make(config.env, **{**config.env_options, "split": config.eval_split})) as env:
         task_ids: Sequence[str] = env.unwrapped.task_ids  # type: ignore[attr-defined]
         tasks = list(task_ids[: config.eval_tasks])
         return evaluate(policy, env, tasks, config.evaluation, progress=progress)  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from algos.config import TrainConfig
 from algos.policy import Policy
 from algos.sft import SFTConfig, as_tree, demonstrate, fine_tune
 from algos.tiny import TinyConfig, build_model, build_tokenizer
@@ -27,8 +28,8 @@ log = logging.getLogger("sandgym")
 Progress = Callable[[int, dict[str, float]], None]
 
 
-def starting_policy(config: Any, env: Any, progress: Progress | None = None) -> Policy:
-    """The policy that a run with this ``TrainConfig`` starts from.
+def starting_policy(config: TrainConfig, env: Any, progress: Progress | None = None) -> Policy:
+    """The policy that a run with this configuration starts from.
 
     ``tiny`` comes from the cache when it is there. Any other model is loaded as it is.
 
