@@ -1,6 +1,6 @@
 """Attention over flat token sequences whose structure is given by a layout object.
 
-Invariant: a model call is always one row of tokens, shape (1, tokens); which token
+Invariant: a model call with a layout is one row of tokens, shape (1, tokens); which token
 sees which is decided by the ``layout`` passed to the model, never by padding. Models
 are loaded with ``attn_implementation=ATTENTION``; without a layout they take whole,
 unpadded sequences only (transformers prepares no mask for an attention of this kind).

@@ -102,7 +102,9 @@ class Learner:
             reference: with a KL term, the policy to stay near.
 
         Returns:
-            Metrics: means over tokens, the gradient norm before clipping, the learning rate.
+            Metrics: means over the policy's tokens that were run through the model (where the
+            loss has advantages only, those of segments without credit are not), the summed
+            ``loss``, ``trained_tokens``, the gradient norm before clipping, the learning rate.
         """
         self._set_lr(step)
         sums: dict[str, float] = {}

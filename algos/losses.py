@@ -21,7 +21,7 @@ class LossConfig:
         clip_high: and above at 1 + clip_high.
         kl_coefficient: weight of the k3 estimate of KL(policy || reference).
         entropy_coefficient: weight of the entropy bonus.
-        value_coefficient: weight of the value head's squared error.
+        value_coefficient: weight of half the value head's squared error.
         tokens_per_episode: the fixed number that every sum over an episode's tokens is
             divided by; it sets the scale of the loss, not its direction.
     """
@@ -35,7 +35,7 @@ class LossConfig:
 
     @property
     def only_advantages(self) -> bool:
-        """Whether tokens of advantage 0 contribute nothing."""
+        """Whether tokens of advantage 0 contribute nothing but what a value head learns from them."""
         return not (self.kl_coefficient or self.entropy_coefficient)
 
 

@@ -28,8 +28,9 @@ class Policy:
 
     Attributes:
         model: a causal language model with the layout attention.
+        tokenizer: its tokenizer.
+        prompts: how it reads observations and writes actions.
         value_head: hidden state -> value, or None.
-        device: where both live.
     """
 
     model: Any

@@ -60,16 +60,18 @@ class MarkedFormat:
 class MarkedTranscript:
     """Observation, action and end of action have markers; identifiers have names.
 
-    Words that mix letters and digits, such as product numbers, mean nothing by
-    themselves. Each is named by the order in which it first appears, so that a small
-    policy needs to know a few names and not every identifier there is. When the names
-    are used up, further identifiers stay as they are.
+    Words of eight characters or more that mix letters and digits, such as product
+    numbers, mean nothing by themselves. Each is named by the order in which it first
+    appears, so that a small policy needs to know a few names and not every identifier
+    there is; an action gets it back as it was first spelled, whatever its case later.
+    When the names are used up, further identifiers stay as they are.
 
     The instructions are left out: a policy with these markers has learned the rules
     from demonstrations.
     """
 
     def __init__(self, prompts: MarkedFormat, names: dict[str, str], identifiers: dict[str, str]) -> None:
+        """Go on from the names of identifiers (in lower case) and the identifiers (as spelled) of the names."""
         self._prompts, self._names, self._identifiers = prompts, names, identifiers
 
     def opening(self, instructions: str, observation: str) -> list[int]:

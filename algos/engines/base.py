@@ -51,7 +51,12 @@ class Completion:
 
 
 class Engine(Protocol):
-    """Keeps sequences and continues them."""
+    """Keeps sequences and continues them.
+
+    Attributes:
+        encoded_tokens: tokens that were run through the model so far.
+        context: the longest sequence, in tokens.
+    """
 
     encoded_tokens: int
     context: int
