@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from algos.base import Algorithm, Plan, Turn
+from algos.base import Algorithm, Plan
+from algos.branching import PosthocRule, ThresholdRule
 from algos.credit import Credit, alive, living_children, sibling_credit, tree_values
 from algos.losses import LossConfig
 from algos.tree import ROOT, Tree
@@ -57,45 +58,6 @@ class BPOConfig:
             raise ValueError(f"unknown prefix_credit {self.prefix_credit!r}; known: 'tree', 'lambda', 'none'")
         if self.children < 2 or self.roots < 1 or self.max_branches < 1:
             raise ValueError("BPO needs roots >= 1, max_branches >= 1 and children >= 2")
-
-
-@dataclass(frozen=True)
-class ThresholdRule:
-    """Branch before the first token of a turn whose entropy crosses; causal."""
-
-    children: int
-    threshold: float
-    max_branches: int
-    retrospective: bool = False
-
-    def choose(self, turn: Turn) -> int | None:
-        """First crossing token of the turn, while branches are left."""
-        if turn.branches >= self.max_branches:
-            return None
-        return next((j for j, h in enumerate(turn.entropies) if h >= self.threshold), None)
-
-    def choose_finished(self, turns: Sequence[Turn]) -> list[tuple[int, int]]:
-        """Nothing: a causal rule decides on the way."""
-        return []
-
-
-@dataclass(frozen=True)
-class PosthocRule:
-    """Branch at the most uncertain token of the most uncertain turns; looks at the future."""
-
-    children: int
-    branches: int
-    retrospective: bool = True
-
-    def choose(self, turn: Turn) -> int | None:
-        """Nothing: decided at the end."""
-        return None
-
-    def choose_finished(self, turns: Sequence[Turn]) -> list[tuple[int, int]]:
-        """The ``branches`` turns with the highest entropies, in order of time."""
-        peaks = [(max(t.entropies), n, int(np.argmax(t.entropies))) for n, t in enumerate(turns) if t.entropies]
-        best = sorted(peaks, key=lambda p: (-p[0], p[1]))[: self.branches]
-        return sorted((n, j) for _, n, j in best)
 
 
 class BPO(Algorithm):

@@ -5,7 +5,8 @@ import pytest
 from trees import FAILED, build, constant
 
 from algos.base import Turn
-from algos.bpo import BPO, BPOConfig, PosthocRule, ThresholdRule
+from algos.bpo import BPO, BPOConfig
+from algos.branching import PosthocRule, ThresholdRule
 from algos.grpo import GRPO, GRPOConfig
 from algos.ppo import PPO, PPOConfig
 from algos.registry import ALGORITHMS

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from trees import FAILED, Table, build, constant
 
-from algos.bpo import BPO, BPOConfig, PosthocRule, ThresholdRule
+from algos.bpo import BPO, BPOConfig
+from algos.branching import PosthocRule, ThresholdRule
 from algos.credit import (
     alive,
     gae,

@@ -8,7 +8,7 @@ import torch
 from policies import gradient, plain_copy
 
 from algos.base import Plan
-from algos.bpo import ThresholdRule
+from algos.branching import ThresholdRule
 from algos.credit import Credit, tree_credit
 from algos.engines.base import Sampling
 from algos.learner import Learner, OptimizerConfig

@@ -10,7 +10,7 @@ from letters import BrokenLettersEnv, LettersEnv
 from policies import entropy, plain_copy, plain_logprobs
 
 from algos.base import Plan, Turn
-from algos.bpo import PosthocRule, ThresholdRule
+from algos.branching import PosthocRule, ThresholdRule
 from algos.engines.base import Sampling
 from algos.ledger import Ledger
 from algos.rollout import Rollout, RolloutConfig
