@@ -7,7 +7,7 @@ and every random choice follow from the seed.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +42,8 @@ class SFTConfig:
         observation_weight: weight of such a token beside an action token's 1.
         drill_steps: extra steps at the start (see ``copy_drill``).
         drill_tokens: tokens of such a step.
-        crop_steps: first steps on demonstrations, on transcripts whose observations (the first aside) are cropped
+        opening_steps: first steps on demonstrations, up to their first action only.
+        crop_steps: next steps, on transcripts whose observations (the first aside) are cropped
             around what the action copies.
         crop_tokens: the crop grows from 8 tokens to about 8 more than this.
         seed: of the demonstrations, the new model and everything drawn in fitting.
@@ -50,16 +51,17 @@ class SFTConfig:
 
     demonstrations: int = 3000
     noise: float = 0.3
-    steps: int = 900
+    steps: int = 1000
     batch_tokens: int = 2400
     lr: float = 3e-3
     warmup: int = 20
     weight_decay: float = 0.01
-    observation_share: float = 0.25
-    observation_weight: float = 0.3
+    observation_share: float = 0.5
+    observation_weight: float = 0.5
     drill_steps: int = 100
     drill_tokens: int = 800
-    crop_steps: int = 600
+    opening_steps: int = 200
+    crop_steps: int = 400
     crop_tokens: int = 60
     seed: int = 0
 
@@ -194,17 +196,19 @@ def fine_tune(
 
 
 def _batches(trees: Sequence[Tree], config: SFTConfig, rng: np.random.Generator) -> Iterator[list[Tree]]:
-    """The demonstrations of each step, cropped in the first ones; goes round them in a shuffled order."""
+    """The demonstrations of each step, shortened in the first ones; goes round them in a shuffled order."""
     counts = np.bincount([t for tree in trees for t in tree.segments[ROOT].tokens])
     queue: list[int] = []
     for step in range(config.steps):
         batch: list[Tree] = []
-        grown = (step + 1) / max(config.crop_steps, 1)
+        grown = (step - config.opening_steps + 1) / max(config.crop_steps, 1)
         while sum(t.unique_tokens() for t in batch) < config.batch_tokens:
             if not queue:
                 queue = rng.permutation(len(trees)).tolist()
             tree = trees[queue.pop()]
-            if grown < 1:
+            if step < config.opening_steps:
+                tree = _opening(tree)
+            elif grown < 1:
                 tree = _cropped(tree, 8 + int(grown * config.crop_tokens), counts, rng)
             batch.append(tree)
         yield batch
@@ -215,6 +219,21 @@ def _schedule(step: int, config: SFTConfig) -> float:
         return (step + 1) / config.warmup
     progress = (step - config.warmup) / max(1, config.steps - config.warmup)
     return 0.1 + 0.45 * (1 + float(np.cos(np.pi * progress)))
+
+
+def _opening(tree: Tree) -> Tree:
+    """A copy of a one-segment tree up to its first action."""
+    return _selected(tree, range(sum(step == 0 for step in tree.segments[ROOT].steps)))
+
+
+def _selected(tree: Tree, tokens: Iterable[int]) -> Tree:
+    """A copy of a one-segment tree with some of its tokens."""
+    chosen = list(tokens)
+    segment = Segment(None)
+    for name in ("tokens", "written", "logprobs", "entropies", "rewards", "steps"):
+        column = getattr(tree.segments[ROOT], name)
+        setattr(segment, name, [column[i] for i in chosen])
+    return Tree(tree.task_id, segments=[segment])
 
 
 def _cropped(tree: Tree, width: int, counts: Any, rng: np.random.Generator) -> Tree:
@@ -235,11 +254,7 @@ def _cropped(tree: Tree, width: int, counts: Any, rng: np.random.Generator) -> T
         inner = observation[1:-1]
         keep[inner] = False
         keep[observation[max(left, 1) : max(left, 1) + width]] = True
-    chosen = np.flatnonzero(keep).tolist()
-    segment = Segment(None)
-    for name in ("tokens", "written", "logprobs", "entropies", "rewards", "steps"):
-        setattr(segment, name, [getattr(source, name)[i] for i in chosen])
-    return Tree(tree.task_id, segments=[segment])
+    return _selected(tree, np.flatnonzero(keep).tolist())
 
 
 def _with_observations(tree: Tree, share: float, rng: np.random.Generator) -> Tree:
