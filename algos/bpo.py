@@ -56,8 +56,10 @@ class BPOConfig:
             raise ValueError(f"unknown selection {self.selection!r}; known: 'threshold', 'posthoc'")
         if self.prefix_credit not in ("tree", "lambda", "none"):
             raise ValueError(f"unknown prefix_credit {self.prefix_credit!r}; known: 'tree', 'lambda', 'none'")
-        if self.children < 2 or self.roots < 1 or self.max_branches < 1:
-            raise ValueError("BPO needs roots >= 1, max_branches >= 1 and children >= 2")
+        if self.children < 2 or self.roots < 2 or self.max_branches < 1:
+            raise ValueError("BPO needs roots >= 2 (a lone one has no baseline), max_branches >= 1 and children >= 2")
+        if self.prefix_credit != "tree" and not self.include_backbone:
+            raise ValueError("prefix_credit 'lambda' and 'none' need the backbone among the siblings")
 
 
 class BPO(Algorithm):

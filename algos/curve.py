@@ -29,7 +29,7 @@ def draw_curve(rows: Sequence[dict[str, Any]], evaluations: dict[str, Any], path
                 error = [[success["mean"] - success["low"]], [success["high"] - success["mean"]]]
                 left.errorbar(
                     0 if when == "before" else last, success["mean"], error, fmt=marker, color="tab:red",
-                    markerfacecolor=face, capsize=3, label=f"dev success {when}, {kind}",
+                    markerfacecolor=face, capsize=3, label=f"success {when}, {kind}",
                 )  # fmt: skip
     left.set(xlabel="update", ylim=(0, 1), title="Success and score")
     left.legend(fontsize=8, loc="lower right")
