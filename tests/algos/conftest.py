@@ -8,14 +8,12 @@ import pytest
 import torch
 from letters import TEXTS, LettersEnv
 from policies import sharpened
+from sizes import SHOP, SMALL
 
 import sandgym  # noqa: F401  registers the environments
 from algos.policy import Policy
 from algos.sft import demonstrate
-from algos.tiny import TinyConfig, build_model, build_tokenizer
-
-SMALL = TinyConfig(vocabulary=180, hidden=32, layers=2, heads=4, kv_heads=2, intermediate=48, context=512)
-SHOP = TinyConfig(vocabulary=500, hidden=32, layers=2, heads=4, kv_heads=2, intermediate=48, context=1536)
+from algos.tiny import build_model, build_tokenizer
 
 
 @pytest.fixture(scope="session", autouse=True)

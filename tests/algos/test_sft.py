@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 import torch
-from conftest import SMALL
 from letters import LettersEnv
+from sizes import SMALL
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from conftest import SHOP, SMALL
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sizes import SHOP, SMALL
 
 from algos.prompts import format_for
 from algos.tiny import build_model, build_tokenizer

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import SHOP, SMALL
 from letters import LettersEnv
+from sizes import SHOP, SMALL
 from torch.utils.tensorboard import SummaryWriter
 
 from algos.checkpoint import checkpoints

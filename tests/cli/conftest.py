@@ -1,27 +1,10 @@
-"""Commands run in this process, and in one of their own; a run to look at."""
+"""Where the commands run, and a run to look at."""
 
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
-
-from cli.main import app
-
-HERE = Path(__file__).parent
-ENV = "alphabet_env:test/Alphabet-v0"
-SMALL = [
-    *("--env", ENV, "--tasks", "3", "--set", "eval_tasks=4", "--set", "evaluation.samples=2"),
-    *("--set", "tiny.hidden=32", "--set", "tiny.layers=1", "--set", "tiny.heads=2", "--set", "tiny.intermediate=64"),
-    *("--set", "tiny.context=512", "--set", "tiny.vocabulary=300", "--set", "max_turn_tokens=6"),
-    *("--set", "evaluation.max_turn_tokens=6", "--set", "sft.steps=5", "--set", "sft.demonstrations=40"),
-    *("--set", "sft.batch_tokens=600"),
-]
-Invoke = Callable[..., Any]
+from commands import HERE, SMALL, Invoke, run
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -41,24 +24,6 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
     """Runs a command in this process, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return run
-
-
-def run(*words: str, stdin: str | None = None) -> Any:
-    return CliRunner().invoke(app, list(words), input=stdin)
-
-
-def start(*words: str, cwd: Path) -> "subprocess.Popen[str]":
-    """A command in a process of its own, with pipes for what it prints."""
-    root = str(HERE.parents[1])
-    paths = os.pathsep.join([root, str(HERE), os.environ.get("PYTHONPATH", "")])
-    return subprocess.Popen(
-        [sys.executable, "-m", "cli.main", *words],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": paths},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 @pytest.fixture(scope="session")

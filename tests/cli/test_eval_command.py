@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import ENV, SMALL, Invoke, run
+from commands import ENV, SMALL, Invoke, run
 
 SETTINGS = [word for word in SMALL if word.startswith(("tiny.", "sft."))]
 

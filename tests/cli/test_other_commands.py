@@ -7,7 +7,7 @@ import sys
 import tomllib
 
 import pytest
-from conftest import ENV, HERE, Invoke, run
+from commands import ENV, HERE, Invoke, run
 
 from algos.registry import ALGORITHMS
 from cli.console import count, duration

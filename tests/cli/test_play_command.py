@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from conftest import ENV, Invoke, start
+from commands import ENV, Invoke, start
 
 WEBSHOP = ["play", "webshop", "--task", "goal-3"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import ENV, SMALL, Invoke, run, start
+from commands import ENV, SMALL, Invoke, run, start
 
 from algos.config import TrainConfig
 from algos.runfolder import RunFolder
