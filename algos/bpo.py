@@ -40,7 +40,7 @@ class BPOConfig:
         initial_threshold: nats, for the first batch.
     """
 
-    roots: int = 4
+    roots: int = 3
     branches: float = 1.0
     max_branches: int = 2
     children: int = 3

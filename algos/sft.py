@@ -49,8 +49,8 @@ class SFTConfig:
         seed: of the demonstrations, the new model and everything drawn in fitting.
     """
 
-    demonstrations: int = 3000
-    noise: float = 0.3
+    demonstrations: int = 4000
+    noise: float = 0.1
     steps: int = 1000
     batch_tokens: int = 2400
     lr: float = 3e-3
