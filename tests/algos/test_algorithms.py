@@ -135,7 +135,8 @@ def test_bpo_plans():
         ({"selection": "random"}, "unknown selection 'random'; known: 'threshold', 'posthoc'"),
         ({"prefix_credit": "all"}, "unknown prefix_credit 'all'"),
         ({"children": 1}, "children >= 2"),
-        ({"roots": 0}, "roots >= 1"),
+        ({"roots": 1}, "roots >= 2"),
+        ({"prefix_credit": "none", "include_backbone": False}, "among the siblings"),
     ],
 )
 def test_bad_settings_are_errors(settings, message):

@@ -9,6 +9,7 @@ import tomllib
 import pytest
 from commands import ENV, HERE, Invoke, run
 
+from algos.learner import OptimizerConfig
 from algos.registry import ALGORITHMS
 from cli.console import count, duration
 from cli.doctor import findings
@@ -109,7 +110,7 @@ def test_algos_lists_every_setting_with_its_default() -> None:
         for field in dataclasses.fields(kind.Config):
             assert words[words.index(f"algo_options.{field.name}") + 1]
     assert words[words.index("algo_options.children") + 1] == str(ALGORITHMS["bpo"].Config().children)  # type: ignore[union-attr]
-    assert words[words.index("optimizer.lr") + 1] == "0.0004"
+    assert words[words.index("optimizer.lr") + 1] == str(OptimizerConfig().lr)
 
 
 def test_check_passes_on_ours() -> None:
