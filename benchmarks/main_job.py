@@ -1,0 +1,70 @@
+"""What `sandgym train` gains on the bundled WebShop: success and score before and after, a run an algorithm and seed.
+
+    python benchmarks/main_job.py --algo bpo --algo rloo --seed 0 --seed 1 --seed 2
+
+Runs that are in the folder already are read, not run again. Writes ``benchmarks/results/main_job.json`` and
+prints a Markdown table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results" / "main_job.json"
+
+
+def main() -> None:
+    """Run, collect, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--algo", action="append", help="bpo, rloo, grpo or ppo; may be repeated (default: bpo)")
+    parser.add_argument("--seed", action="append", type=int, help="may be repeated (default: 0)")
+    parser.add_argument("--folder", type=Path, default=Path("runs/main_job"), help="where the runs live")
+    arguments = parser.parse_args()
+    rows = [
+        result(arguments.folder / f"{algo}-{seed}", algo, seed)
+        for algo in arguments.algo or ["bpo"]
+        for seed in arguments.seed or [0]
+    ]
+    RESULTS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    print(table(rows))
+
+
+def result(folder: Path, algo: str, seed: int) -> dict[str, Any]:
+    """Evaluations and ledger of one run; the run is made or resumed when it is not finished."""
+    evaluation = folder / "evaluation.json"
+    if not evaluation.is_file() or "after" not in json.loads(evaluation.read_text(encoding="utf-8")):
+        words = ["--resume", str(folder)] if folder.is_dir() else ["--algo", algo, "--env", "webshop"]
+        if not folder.is_dir():
+            words += ["--seed", str(seed), "--out", str(folder)]
+        subprocess.run([sys.executable, "-m", "cli.main", "train", *words], check=True)
+    return {
+        "algo": algo,
+        "seed": seed,
+        **json.loads(evaluation.read_text(encoding="utf-8")),
+        "ledger": json.loads((folder / "ledger.json").read_text(encoding="utf-8")),
+    }
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Success in percent with 95 % intervals, sampled and greedy, before and after."""
+    lines = [
+        "| algorithm | seed | sampled, before | sampled, after | greedy, before | greedy, after |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        cells = [_percent(row[when][how]["success"]) for how in ("sampled", "greedy") for when in ("before", "after")]
+        lines.append(f"| `{row['algo']}` | {row['seed']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _percent(statistic: dict[str, float]) -> str:
+    return f"{100 * statistic['mean']:.1f} ({100 * statistic['low']:.1f} to {100 * statistic['high']:.1f})"
+
+
+if __name__ == "__main__":
+    main()
