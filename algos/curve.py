@@ -15,7 +15,7 @@ def draw_curve(rows: Sequence[dict[str, Any]], evaluations: dict[str, Any], path
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5), layout="constrained")
     updates = np.array([row["update"] for row in rows if "success" in row])
     for name, colour in (("success", "tab:blue"), ("score", "tab:green")):
         values = np.array([row[name] for row in rows if name in row])
@@ -23,16 +23,16 @@ def draw_curve(rows: Sequence[dict[str, Any]], evaluations: dict[str, Any], path
         left.plot(updates, _smooth(values), color=colour, label=f"{name}, training episodes (smoothed)")
     last = max([row["update"] for row in rows], default=0)
     for when, marker in (("before", "o"), ("after", "s")):
-        for kind, face in (("sampled", "tab:red"), ("greedy", "white")):
+        for kind, face, aside in (("sampled", "tab:red", -0.008), ("greedy", "white", 0.008)):
             if when in evaluations:
                 success = evaluations[when][kind]["success"]
                 error = [[success["mean"] - success["low"]], [success["high"] - success["mean"]]]
                 left.errorbar(
-                    0 if when == "before" else last, success["mean"], error, fmt=marker, color="tab:red",
+                    last * ((when == "after") + aside), success["mean"], error, fmt=marker, color="tab:red",
                     markerfacecolor=face, capsize=3, label=f"success {when}, {kind}",
                 )  # fmt: skip
     left.set(xlabel="update", ylim=(0, 1), title="Success and score")
-    left.legend(fontsize=8, loc="lower right")
+    left.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2)
     entropy = np.array([row["behaviour_entropy"] for row in rows if "behaviour_entropy" in row])
     right.plot(updates, entropy, color="tab:purple", label="entropy per token (nats)")
     branches = [(row["update"], row["branches_per_root"]) for row in rows if "branches_per_root" in row]
@@ -42,7 +42,7 @@ def draw_curve(rows: Sequence[dict[str, Any]], evaluations: dict[str, Any], path
     if shares:
         right.plot(*np.array(shares).T, color="tab:grey", label="return variance settled before the branch")
     right.set(xlabel="update", title="Decisions")
-    right.legend(fontsize=8)
+    right.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
