@@ -55,7 +55,7 @@ class TrainConfig:
     algo_options: dict[str, Any] = field(default_factory=dict)
     model: str = "tiny"
     seed: int = 0
-    updates: int = 80
+    updates: int = 140
     tasks_per_update: int = 12
     temperature: float = 1.0
     max_turn_tokens: int = 32

@@ -35,7 +35,7 @@ class OptimizerConfig:
         micro_batch_tokens: tokens run through the model at once; memory only.
     """
 
-    lr: float = 1.5e-4
+    lr: float = 2.5e-4
     embedding_lr_factor: float = 0.1
     final_lr_factor: float = 0.5
     warmup: int = 0
