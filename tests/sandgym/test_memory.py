@@ -137,3 +137,14 @@ def test_render_is_the_last_observation() -> None:
     observation, _ = env.reset(seed=0)
     assert env.render() == observation
     assert CorridorEnv().render() is None
+
+
+def test_restore_brings_back_the_tasks_that_later_resets_draw(corridor: CorridorEnv) -> None:
+    corridor.reset(seed=3)
+    here = corridor.snapshot()
+    drawn = [corridor.reset() for _ in range(8)]
+    corridor.restore(here)
+    assert [corridor.reset() for _ in range(8)] == drawn
+    corridor.reset(seed=4)
+    corridor.restore(here)
+    assert [corridor.reset() for _ in range(8)] == drawn
