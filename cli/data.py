@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,8 +20,11 @@ app = typer.Typer(
     help="Official data sets: what is here, download, build. Nothing is needed for the bundled data.",
     no_args_is_help=True,
 )
-Name = Annotated[str, typer.Argument(help="Data set, such as webshop; `sandgym data status` lists them.")]
-Size = Annotated[str, typer.Option(help="1000, or full (1.18 million products, over 5 GB).")]
+Name = Annotated[str, typer.Argument(help="Data set: webshop or alfworld; `sandgym data status` lists them.")]
+Size = Annotated[
+    str | None,
+    typer.Option(help="webshop: 1000, or full (1.18 million products, over 5 GB). By default the smallest."),
+]
 
 
 @app.command(epilog="Example:\n\nsandgym data status")
@@ -34,32 +38,56 @@ def status() -> None:
     console().print(table)
 
 
-@app.command(epilog="Example:\n\nsandgym data download webshop --size 1000")
-def download(name: Name, size: Size = "1000") -> None:
+@app.command(epilog="Examples:\n\nsandgym data download webshop --size 1000\n\nsandgym data download alfworld")
+def download(
+    name: Name,
+    size: Size = None,
+    mirror: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Where the files lie under their names, if not at the publisher's."),
+    ] = None,
+) -> None:
     """Fetch the official files; an interrupted download goes on where it stopped."""
     _check(name, size)
     out = console()
     with _download_bars(out) as report:
-        folder = data.download(name, size, progress=report)
-    out.print(f"downloaded to {folder}; next: sandgym data build {name} --size {size}", markup=False, soft_wrap=True)
+        folder = data.download(name, size, progress=report, mirror=mirror)
+    following = f"sandgym data build {name}" + (f" --size {size}" if size else "")
+    out.print(f"downloaded to {folder}; next: {following}", markup=False, soft_wrap=True)
 
 
-@app.command(epilog="Example:\n\nsandgym data build webshop --size 1000")
-def build(name: Name, size: Size = "1000") -> None:
+@app.command(
+    epilog="Examples:\n\nsandgym data build webshop --size 1000\n\n"
+    "sandgym data build alfworld --source ~/.cache/alfworld/json_2.1.1"
+)
+def build(
+    name: Name,
+    size: Size = None,
+    source: Annotated[
+        Path | None, typer.Option(help="Folder of files in the official format; by default the downloaded ones.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help='Folder of the result; by default where data="official" finds it.')
+    ] = None,
+) -> None:
     """Turn downloaded files into the form that the environment opens at once."""
     _check(name, size)
-    out = console()
+    if source is not None and not source.is_dir():
+        raise UsageError(f"there is no folder {source}")
+    screen = console()
+    counted = data.DATA_SETS[name].counted
     bar = Progress(
-        TextColumn("building"), BarColumn(), TextColumn("{task.completed:,} products"),
-        console=out, transient=True, disable=not out.is_terminal,
+        TextColumn("building"), BarColumn(), TextColumn("{task.completed:,} " + counted),
+        console=screen, transient=True, disable=not screen.is_terminal,
     )  # fmt: skip
     with bar:
         task = bar.add_task("building", total=None)
-        folder = data.build(name, size, progress=lambda done: bar.update(task, completed=done))
-    out.print(f'built in {folder}; play it with data="official"', markup=False, soft_wrap=True)
+        folder = data.build(name, size, source=source, out=out, progress=lambda done: bar.update(task, completed=done))
+    playable = "official" if out is None else folder
+    screen.print(f'built in {folder}; play it with data="{playable}"', markup=False, soft_wrap=True)
 
 
-def _check(name: str, size: str) -> None:
+def _check(name: str, size: str | None) -> None:
     try:
         data.raw_folder(name, size)
     except TypeError as error:

@@ -7,41 +7,85 @@ Invariant: official files are never changed after their download, and a data set
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
 from sandgym.core import SandboxError, reject_unknown
 from sandgym.fetch import Progress, fetch, sha256_of
+from sandgym.unpack import unpack
 
-DRIVE = "https://drive.usercontent.google.com/download?export=download&confirm=t&id={id}"
 CHECKSUMS = "checksums.json"
 
 
 @dataclasses.dataclass(frozen=True)
 class RemoteFile:
-    """An official file: its name and its Google Drive id."""
+    """An official file.
+
+    Attributes:
+        name: under which it is kept.
+        url: where its publisher offers it.
+        sha256: of its content, where it is known beforehand.
+        folder: of a zip archive, the folder in it that is unpacked beside it.
+    """
 
     name: str
-    drive_id: str
+    url: str
+    sha256: str | None = None
+    folder: str | None = None
 
 
-_HUMAN = RemoteFile("items_human_ins.json", "14Kb5SPBk_jfdLZ_CDBNitW98QLDlKR5O")
-DATA_SETS: dict[str, dict[str, tuple[RemoteFile, ...]]] = {
-    "webshop": {
-        "1000": (
-            RemoteFile("items_shuffle_1000.json", "1EgHdxQ_YxqIQlvvq5iKlCrkEKR6-j0Ib"),
-            RemoteFile("items_ins_v2_1000.json", "1IduG0xl544V_A_jv3tHXC0kyFi7PnyBu"),
-            _HUMAN,
-        ),
-        "full": (
-            RemoteFile("items_shuffle.json", "1A2whVgOO0euk5O13n2iYDM0bQRkkRduB"),
-            RemoteFile("items_ins_v2.json", "1s2j6NgHljiZzQNL3veZaAiyW_qDEgBNi"),
-            _HUMAN,
-        ),
-    }
+@dataclasses.dataclass(frozen=True)
+class DataSet:
+    """An official data set.
+
+    Attributes:
+        sizes: name of a size to its files, from the smallest size, which is the default, to the largest.
+        builder: ``module:function``, called with the folder of the files, the folder to
+            write, and ``progress``, a function of the number of things done.
+        whole: file that the builder writes last.
+        counted: what the builder counts.
+    """
+
+    sizes: Mapping[str, tuple[RemoteFile, ...]]
+    builder: str
+    whole: str
+    counted: str
+
+
+def _drive(name: str, file_id: str) -> RemoteFile:
+    return RemoteFile(name, f"https://drive.usercontent.google.com/download?export=download&confirm=t&id={file_id}")
+
+
+_HUMAN = _drive("items_human_ins.json", "14Kb5SPBk_jfdLZ_CDBNitW98QLDlKR5O")
+_GAMES = RemoteFile(
+    "json_2.1.3_tw-pddl.zip",
+    "https://github.com/alfworld/alfworld/releases/download/0.4.2/json_2.1.3_tw-pddl.zip",
+    sha256="5df77ea759f2211a4106082839ddbbb790f1ba4e7d097ed732cf453f72aa36cf",
+    folder="json_2.1.1",
+)
+DATA_SETS: dict[str, DataSet] = {
+    "alfworld": DataSet({"full": (_GAMES,)}, "sandgym.alfworld.pack:build_pack", "games.pack", "games"),
+    "webshop": DataSet(
+        {
+            "1000": (
+                _drive("items_shuffle_1000.json", "1EgHdxQ_YxqIQlvvq5iKlCrkEKR6-j0Ib"),
+                _drive("items_ins_v2_1000.json", "1IduG0xl544V_A_jv3tHXC0kyFi7PnyBu"),
+                _HUMAN,
+            ),
+            "full": (
+                _drive("items_shuffle.json", "1A2whVgOO0euk5O13n2iYDM0bQRkkRduB"),
+                _drive("items_ins_v2.json", "1s2j6NgHljiZzQNL3veZaAiyW_qDEgBNi"),
+                _HUMAN,
+            ),
+        },
+        "sandgym.webshop.build:build_store",
+        "manifest.json",
+        "products",
+    ),
 }
 
 
@@ -65,6 +109,9 @@ class Status:
     bytes: int
     command: str
 
+    def __str__(self) -> str:
+        return f"the official {self.name} data{_named(self.name, self.size, ' ({})')} is {self.state}"
+
 
 def data_root() -> Path:
     """``$SANDGYM_DATA``, or the user's data directory."""
@@ -75,13 +122,12 @@ def data_root() -> Path:
     return Path(platformdirs.user_data_dir("sandgym", appauthor=False))
 
 
-def raw_folder(name: str, size: str) -> Path:
+def raw_folder(name: str, size: str | None = None) -> Path:
     """Where the official files of a data set are put."""
-    _files(name, size)
-    return data_root() / name / f"official-{size}" / "raw"
+    return data_root() / name / f"official-{_size(name, size)}" / "raw"
 
 
-def built_folder(name: str, size: str) -> Path:
+def built_folder(name: str, size: str | None = None) -> Path:
     """Where the built data set is put."""
     return raw_folder(name, size).with_name("built")
 
@@ -92,31 +138,33 @@ def official(name: str, size: str | None = None) -> Path:
     Raises:
         SandboxError: it is not there, with the command that gets it.
     """
-    sizes = (size,) if size else tuple(reversed(DATA_SETS[name]))
+    sizes = (size,) if size else tuple(DATA_SETS[name].sizes)[::-1]
     states = {each: _status(name, each) for each in sizes}
     for found in states.values():
         if found.state == "built":
             return built_folder(name, found.size)
     best = next((s for s in states.values() if s.state == "downloaded"), states[sizes[-1]])
-    raise SandboxError(f"the official {name} data ({best.size}) is {best.state} in {data_root()}; run `{best.command}`")
+    raise SandboxError(f"{best} in {data_root()}; run `{best.command}`")
 
 
 def status() -> list[Status]:
     """Every data set in every size, as it is on this machine."""
-    return [_status(name, size) for name, sizes in DATA_SETS.items() for size in sizes]
+    return [_status(name, size) for name, data_set in DATA_SETS.items() for size in data_set.sizes]
 
 
-def download(name: str, size: str = "1000", *, progress: Progress | None = None, url: str = DRIVE) -> Path:
+def download(
+    name: str, size: str | None = None, *, progress: Progress | None = None, mirror: str | None = None
+) -> Path:
     """Fetch the official files that are not here yet; an interrupted download is continued.
 
-    The publisher gives no checksums, so the first download's SHA-256 are recorded in
+    Where the publisher gives no checksum, that of the first download is recorded in
     ``checksums.json``, and later ones and files that are already here must agree.
 
     Args:
         name: of the data set.
-        size: which size of it.
+        size: which size of it; by default the smallest.
         progress: see ``Progress``.
-        url: pattern in which ``{id}`` is the file's id.
+        mirror: address of a folder that holds the files under their names, instead of the publisher's.
 
     Returns:
         The folder of the files.
@@ -135,47 +183,92 @@ def download(name: str, size: str = "1000", *, progress: Progress | None = None,
     known: dict[str, str] = json.loads(record.read_text()) if record.is_file() else {}
     for file in _files(name, size):
         path = folder / file.name
+        expected = file.sha256 or known.get(file.name)
         if not path.is_file():
-            fetch(url.format(id=file.drive_id), path, sha256=known.get(file.name), progress=progress)
+            address = f"{mirror.rstrip('/')}/{file.name}" if mirror else file.url
+            fetch(address, path, sha256=expected, progress=progress)
         digest = sha256_of(path)
-        if known.setdefault(file.name, digest) != digest:
-            raise SandboxError(f"{path} has changed since it was downloaded; delete it and run this again")
-        _write_atomically(record, json.dumps(known, indent=1) + "\n")
+        if digest != (expected or digest):
+            raise SandboxError(
+                f"{path} has changed since it was downloaded, or is not the published file; "
+                "delete it and run this again"
+            )
+        _write_atomically(record, json.dumps(known | {file.name: digest}, indent=1) + "\n")
+        known[file.name] = digest
+        if file.folder and not (folder / file.folder).is_dir():
+            unpack(path, folder / file.folder, progress=progress)
     return folder
 
 
-def build(name: str, size: str = "1000", *, progress: Callable[[int], None] | None = None) -> Path:
-    """Build a downloaded data set; returns the folder of the result.
+def build(
+    name: str,
+    size: str | None = None,
+    *,
+    source: Path | None = None,
+    out: Path | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Path:
+    """Build a data set; returns the folder of the result.
+
+    Args:
+        name: of the data set.
+        size: which size of it; by default the smallest.
+        source: folder of files in the official format; by default the downloaded ones.
+        out: folder of the result; by default where ``data="official"`` finds it.
+        progress: called with the number of things done so far.
 
     Raises:
         SandboxError: it is not downloaded, malformed, or cannot be written.
+        TypeError: unknown name or size.
     """
-    found = _status(name, size)
-    if found.state in ("missing", "partial"):
-        raise SandboxError(f"the official {name} data ({size}) is {found.state}; run `{found.command}` first")
-    from sandgym.webshop.build import build_store
-
-    return build_store(raw_folder(name, size), built_folder(name, size), progress=progress).folder
+    found = _status(name, _size(name, size))
+    if source is None and not _complete(name, found.size):
+        raise SandboxError(f"{found}; run `{found.command}` first")
+    module, _, function = DATA_SETS[name].builder.partition(":")
+    out = out or built_folder(name, size)
+    getattr(importlib.import_module(module), function)(source or raw_folder(name, size), out, progress=progress)
+    return out
 
 
 def _status(name: str, size: str) -> Status:
-    raw = raw_folder(name, size)
-    present = [(raw / file.name).is_file() for file in _files(name, size)]
-    built = (built_folder(name, size) / "manifest.json").is_file()
-    some = any(present) or any(raw.glob("*.part"))
-    state: Literal["missing", "partial", "downloaded", "built"] = (
-        "built" if built else "downloaded" if all(present) else "partial" if some else "missing"
-    )
+    raw, built = raw_folder(name, size), built_folder(name, size)
+    state: Literal["missing", "partial", "downloaded", "built"] = "missing"
+    if (built / DATA_SETS[name].whole).is_file():
+        state = "built"
+    elif _complete(name, size):
+        state = "downloaded"
+    elif any((raw / file.name).is_file() for file in _files(name, size)) or any(raw.glob("*.part")):
+        state = "partial"
     verb = {"built": "", "downloaded": "build"}.get(state, "download")
-    command = f"sandgym data {verb} {name} --size {size}" if verb else ""
+    command = f"sandgym data {verb} {name}{_named(name, size, ' --size {}')}" if verb else ""
     used = sum(path.stat().st_size for path in raw.parent.rglob("*") if path.is_file())
     return Status(name, size, state, raw.parent, used, command)
 
 
-def _files(name: str, size: str) -> tuple[RemoteFile, ...]:
+def _complete(name: str, size: str) -> bool:
+    """Whether every file is here, and is unpacked where it is an archive."""
+    raw = raw_folder(name, size)
+    return all(
+        (raw / file.name).is_file() and (file.folder is None or (raw / file.folder).is_dir())
+        for file in _files(name, size)
+    )
+
+
+def _files(name: str, size: str | None) -> tuple[RemoteFile, ...]:
+    return DATA_SETS[name].sizes[_size(name, size)]
+
+
+def _size(name: str, size: str | None) -> str:
+    """The size, checked; the smallest where none is named."""
     reject_unknown([name], DATA_SETS, "data set")
-    reject_unknown([size], DATA_SETS[name], f"size of {name}")
-    return DATA_SETS[name][size]
+    sizes = DATA_SETS[name].sizes
+    reject_unknown([size] if size else [], sizes, f"size of {name}")
+    return size or next(iter(sizes))
+
+
+def _named(name: str, size: str, pattern: str) -> str:
+    """``pattern`` with the size, where the data set has several."""
+    return pattern.format(size) if len(DATA_SETS[name].sizes) > 1 else ""
 
 
 def _write_atomically(path: Path, text: str) -> None:

@@ -15,6 +15,8 @@ import shutil
 import urllib.error
 import urllib.parse
 import urllib.request
+import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,13 @@ Progress = Callable[[str, int, int | None], None]
 
 
 def fetch(url: str, path: Path, *, sha256: str | None = None, progress: Progress | None = None) -> None:
-    """Download one JSON file to ``path``, continuing ``path.part`` where there is one.
+    """Download one JSON or zip file to ``path``, continuing ``path.part`` where there is one.
+
+    Args:
+        url: where it is.
+        path: where it goes; its suffix says what it must be.
+        sha256: of its content, where it is known.
+        progress: see ``Progress``.
 
     Raises:
         SandboxError: what went wrong, and what to do.
@@ -47,7 +55,7 @@ def fetch(url: str, path: Path, *, sha256: str | None = None, progress: Progress
             if isinstance(error, urllib.error.HTTPError) and error.code < 500:
                 raise _no_file(url, path, f"the server answered {error.code} {error.reason}") from error
         except OSError as error:
-            raise _no_space(part, error) from error
+            raise disk_error(part, error) from error
         else:
             problem = "the connection was cut"
         if complete:
@@ -116,35 +124,55 @@ def _confirmation(page: str, url: str) -> str | None:
 
 
 def _accept(part: Path, path: Path, url: str, sha256: str | None) -> None:
-    """Give a complete download its name, if it is JSON and has the right checksum."""
-    with part.open("rb") as file:
-        start = file.read(64).lstrip()[:1]
-        file.seek(max(0, _size(part) - 64))
-        end = file.read().rstrip()[-1:]
-    if (start, end) not in ((b"[", b"]"), (b"{", b"}")):
+    """Give a complete download its name, if it is what its suffix says and has the right checksum."""
+    fault = _zip_fault(part) if path.suffix == ".zip" else _json_fault(part)
+    if fault is not None:
         part.unlink()
-        raise _no_file(url, path, "what came is not a complete JSON file")
+        raise _no_file(url, path, f"what came is not a complete {path.suffix[1:].upper()} file{fault}")
     if sha256 is not None and (found := sha256_of(part)) != sha256:
         part.unlink()
         raise SandboxError(
-            f"{path.name} has the checksum {found} instead of {sha256}: the file behind {url} is not the one "
-            f"downloaded before; run again, or delete its recorded checksum in {path.parent} to accept it"
+            f"{path.name} has the checksum {found} instead of {sha256}: the file behind {url} is not the one published "
+            f"or downloaded before; run again, or, if its checksum is recorded in {path.parent}, delete it there to "
+            "accept the file"
         )
     os.replace(part, path)
 
 
+def _json_fault(part: Path) -> str | None:
+    """``None`` when a file begins and ends as a JSON list or object does, else what more there is to say."""
+    with part.open("rb") as file:
+        start = file.read(64).lstrip()[:1]
+        file.seek(max(0, _size(part) - 64))
+        end = file.read().rstrip()[-1:]
+    return None if (start, end) in ((b"[", b"]"), (b"{", b"}")) else ""
+
+
+def _zip_fault(part: Path) -> str | None:
+    """``None`` when every member of an archive can be read, else what more there is to say."""
+    try:
+        with zipfile.ZipFile(part) as archive:
+            broken = archive.testzip()
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+        return f" ({error})"
+    return f" (its member {broken} is damaged)" if broken else None
+
+
 def _no_file(url: str, path: Path, reason: str) -> SandboxError:
+    if (urllib.parse.urlsplit(url).hostname or "").endswith(".google.com"):
+        reason += " (Google Drive does so when a file was fetched too often; it works again within a day)"
     return SandboxError(
-        f"cannot download {path.name}: {reason} (Google Drive does so when a file was fetched too often; it works "
-        f"again within a day). Or open {url} in a browser, save the file as {path}, and run the same command again"
+        f"cannot download {path.name}: {reason}. Run the same command again later, or open {url} in a browser, save "
+        f"the file as {path}, and run the same command again"
     )
 
 
-def _no_space(part: Path, error: OSError) -> SandboxError:
+def disk_error(path: Path, error: OSError) -> SandboxError:
+    """What to do about a failure to write ``path``."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-        return SandboxError(f"cannot write {part}: {error}; set SANDGYM_DATA to another folder")
+        return SandboxError(f"cannot write {path}: {error}; set SANDGYM_DATA to another folder")
     return SandboxError(
-        f"the disk of {part.parent} is full ({error}); free space or set SANDGYM_DATA to a folder on another disk, "
+        f"the disk of {path.parent} is full ({error}); free space or set SANDGYM_DATA to a folder on another disk, "
         "and run the same command again"
     )
 

@@ -140,13 +140,14 @@ def test_check_bad_arguments() -> None:
 
 def test_data_status_lists_every_size() -> None:
     output = run("data", "status").output
-    for size in DATA_SETS["webshop"]:
+    for size in DATA_SETS["webshop"].sizes:
         assert f"sandgym data download webshop --size {size}" in output
+    assert "sandgym data download alfworld" in output
 
 
 @pytest.mark.parametrize("command", ["download", "build"])
 def test_unknown_data(command: str) -> None:
-    assert "unknown data set 'webshap'; known: webshop" in run("data", command, "webshap").stderr
+    assert "unknown data set 'webshap'; known: alfworld, webshop" in run("data", command, "webshap").stderr
     result = run("data", command, "webshop", "--size", "7")
     assert result.exit_code == 2
     assert "known: 1000, full" in result.stderr
