@@ -16,7 +16,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from sandgym.bench import REPEATS, measure_webshop, read_traces, table
+from sandgym.bench.measurement import REPEATS, table
+from sandgym.bench.webshop import measure_webshop, read_traces
 
 
 def main() -> None:

@@ -28,7 +28,8 @@ def env(
     repeats: Annotated[int, typer.Option(min=1, help="Times that each figure is measured.")] = 7,
 ) -> None:
     """Steps, resets, searches, rewards, snapshots and memory, beside the original's figures."""
-    from sandgym.bench import measure_webshop, read_traces, table
+    from sandgym.bench.measurement import table
+    from sandgym.bench.webshop import measure_webshop, read_traces
 
     if name != "webshop":
         raise UsageError(f"no measurements for {name!r}; known: webshop")

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from sandgym.bench import Measurement, make_webshop, measure_webshop, random_traces, read_traces, table
+from sandgym.bench.measurement import Measurement, table
+from sandgym.bench.webshop import make_webshop, measure_webshop, random_traces, read_traces
 
 
 @pytest.fixture(scope="module")

@@ -1,18 +1,14 @@
-"""Measuring an environment: speed, memory and the price of a snapshot.
+"""Measuring WebShop: steps, searches, rewards, resets, memory and the price of a snapshot.
 
 Invariant: what a process keeps (imports, caches) never flatters a figure that is about
-a fresh one; those are measured in processes of their own. Times are CPU time of this
-process unless their name says otherwise. Figures of the original are recorded ones.
+a fresh one; those are measured in processes of their own. Figures of the original are
+recorded ones.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import random
-import resource
-import statistics
-import subprocess
 import sys
 import threading
 import time
@@ -20,35 +16,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from sandgym.bench.measurement import (
+    REPEATS,
+    Measurement,
+    contract,
+    import_seconds,
+    in_fresh_process,
+    repeated,
+    resident_megabytes,
+)
+
 Trace = tuple[int, tuple[str, ...]]
 """Index of a task in its split, and the actions to play."""
 
-REPEATS = 7
+_MODULE = "sandgym.bench.webshop"  # whatever name it runs under
 _STEPS = 15  # of a random episode
 _EPISODES = 64
-
-
-@dataclasses.dataclass(frozen=True)
-class Measurement:
-    """One figure.
-
-    Attributes:
-        name: what was measured.
-        values: of each repeat, in ``unit``.
-        unit: of the values.
-        original: the same figure of the original implementation, in words; empty where
-            there is none.
-    """
-
-    name: str
-    values: tuple[float, ...]
-    unit: str
-    original: str = ""
-
-    @property
-    def median(self) -> float:
-        """Middle repeat."""
-        return statistics.median(self.values)
 
 
 def measure_webshop(
@@ -63,19 +46,19 @@ def measure_webshop(
     """
     env = make_webshop(data)
     played = list(traces) if traces is not None else random_traces(env)
-    fresh = [_fresh(data, played) for _ in range(min(3, repeats))]
+    fresh = [in_fresh_process(_MODULE, data, played) for _ in range(min(3, repeats))]
 
     def of(name: str) -> tuple[float, ...]:
         return tuple(result[name] for result in fresh)
 
     return [
         Measurement("steps, first replay in a fresh process", of("steps"), "steps/s", "39"),
-        Measurement("steps, replayed again", _repeat(repeats, lambda: _replay(env, played)), "steps/s", "39"),
-        Measurement("resets", _repeat(repeats, lambda: _resets(env, 20_000)), "resets/s", "292"),
-        Measurement("search, uncached", _repeat(repeats, _searches(env, played)), "ms"),
-        Measurement("reward, uncached", _repeat(repeats, _rewards(env)), "ms", "13 to 15"),
-        *_contract(env, repeats),
-        Measurement("import sandgym", tuple(_import_seconds() for _ in range(repeats)), "s (wall)", "6"),
+        Measurement("steps, replayed again", repeated(repeats, lambda: _replay(env, played)), "steps/s", "39"),
+        Measurement("resets", repeated(repeats, lambda: _resets(env, 20_000)), "resets/s", "292"),
+        Measurement("search, uncached", repeated(repeats, _searches(env, played)), "ms"),
+        Measurement("reward, uncached", repeated(repeats, _rewards(env)), "ms", "13 to 15"),
+        *contract(_midway(env), repeats),
+        Measurement("import sandgym", repeated(repeats, import_seconds), "s (wall)", "6"),
         Measurement("load the data set", of("load"), "s (wall)"),
         Measurement("resident memory after the replay", of("rss"), "MB", "1,055 (1.03 GiB)"),
         Measurement("memory growth over 20,000 resets", of("growth"), "MB", "grows (sessions are kept)"),
@@ -115,10 +98,6 @@ def random_traces(env: Any, episodes: int = _EPISODES, seed: int = 0) -> list[Tr
             over = env.step(actions[-1])[2]
         traces.append((task, tuple(actions)))
     return traces
-
-
-def _repeat(repeats: int, measure: Callable[[], float]) -> tuple[float, ...]:
-    return tuple(measure() for _ in range(repeats))
 
 
 def _replay(env: Any, traces: Sequence[Trace]) -> float:
@@ -183,40 +162,11 @@ def _rewards(env: Any, count: int = 400) -> Callable[[], float]:
     return measure
 
 
-def _contract(env: Any, repeats: int, count: int = 20_000) -> list[Measurement]:
-    """Microseconds of a snapshot, a restore and each fork, in the middle of an episode."""
+def _midway(env: Any) -> Any:
+    """The environment, in the middle of an episode."""
     env.reset(options={"task": 0})
     env.step(f"search[{env.goal.query}]")
-    saved = env.snapshot()
-
-    def microseconds(act: Callable[[], Any], times: int, each: int = 1) -> float:
-        start = time.process_time()
-        for _ in range(times):
-            act()
-        return (time.process_time() - start) / (times * each) * 1e6
-
-    return [
-        Measurement("snapshot", _repeat(repeats, lambda: microseconds(env.snapshot, count)), "µs", "none"),
-        Measurement("restore", _repeat(repeats, lambda: microseconds(lambda: env.restore(saved), count)), "µs", "none"),
-        Measurement(
-            "fork, each of 16",
-            _repeat(repeats, lambda: microseconds(lambda: env.fork(16), count // 16, 16)),
-            "µs",
-            "none",
-        ),
-    ]
-
-
-def _import_seconds() -> float:
-    code = "import time; t = time.perf_counter(); import sandgym; print(time.perf_counter() - t)"
-    return float(subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE).stdout)
-
-
-def _fresh(data: str, traces: Sequence[Trace]) -> dict[str, float]:
-    """What ``_fresh_figures`` gives in a process of its own."""
-    command = [sys.executable, "-m", "sandgym.bench"]
-    given = json.dumps([data, traces]).encode()
-    return dict(json.loads(subprocess.run(command, check=True, input=given, stdout=subprocess.PIPE).stdout))
+    return env
 
 
 def _fresh_figures(data: str, traces: Sequence[Trace]) -> dict[str, float]:
@@ -235,32 +185,6 @@ def _fresh_figures(data: str, traces: Sequence[Trace]) -> dict[str, float]:
         "growth": resident_megabytes() - before,
         "threads": threading.active_count() - threads,
     }
-
-
-def resident_megabytes() -> float:
-    """Resident set of this process (MB); its peak where the system does not tell the present one."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        kilobytes = next(line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmRSS"))
-        return int(kilobytes) / 1000
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 1e6 if sys.platform == "darwin" else peak / 1e3
-
-
-def table(measurements: Sequence[Measurement], title: str) -> Any:
-    """The figures as a Rich table, with the range over the repeats."""
-    from rich.table import Table
-
-    out = Table("figure", "median", "range", "unit", "original", title=title)
-    for m in measurements:
-        out.add_row(
-            m.name, _number(m.median), f"{_number(min(m.values))} - {_number(max(m.values))}", m.unit, m.original
-        )
-    return out
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Measuring the environments: what ``sandgym bench`` prints; one module an environment."""
