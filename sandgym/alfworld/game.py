@@ -151,6 +151,11 @@ class Game:
         """Index of a receptacle by its name."""
         return {name: index for index, name in enumerate(self.receptacles)}
 
+    @cached_property
+    def departures(self) -> dict[int, tuple[str, ...]]:
+        """Commands that lead away from a location, as far as ``commands`` has made them."""
+        return {}
+
 
 def of_types(types: Iterable[str], wanted: Iterable[str]) -> int:
     """Bit mask of the indices whose type is one of ``wanted``."""
