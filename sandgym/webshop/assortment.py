@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sandgym.webshop.draws import Draw
+from sandgym.draws import Draw
 from sandgym.webshop.vocabulary import BRANDS, FAMILIES, KINDS, MODIFIERS, OPTIONS, PACKS, Family, Kind
 
 GENERATOR_VERSION = 1

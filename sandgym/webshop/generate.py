@@ -10,20 +10,16 @@ Products whose goals are in the test, dev and train splits are disjoint.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 import json
 import math
-import os
-import shutil
-import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from sandgym.core import SandboxError
+from sandgym.bundled import ensure
+from sandgym.draws import Draw
 from sandgym.webshop.assortment import GENERATOR_VERSION, OPENINGS, Product, iter_products
-from sandgym.webshop.draws import Draw
 
 BUNDLED_PRODUCTS = 1200
 BUNDLED_SHA256 = "5448b087dc1546500002ba3b627eb50ccad986cc3631ca1763ef5d4bfb0a3dd4"
@@ -175,15 +171,6 @@ def write_catalogue(folder: Path | str, products: int = BUNDLED_PRODUCTS, seed: 
     return folder
 
 
-def content_hash(folder: Path) -> str:
-    """SHA-256 (hexadecimal) of the names and bytes of a folder's files."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.iterdir()):
-        digest.update(f"{path.name}:{path.stat().st_size}:".encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
 def ensure_bundled() -> Path:
     """The folder of the bundled catalogue in the data root; written on first use.
 
@@ -191,26 +178,4 @@ def ensure_bundled() -> Path:
         SandboxError: the data root cannot be written to, or the generator does not
             reproduce the catalogue that this version of the package is pinned to.
     """
-    from sandgym.data import data_root
-
-    target = Path(data_root()) / "webshop" / f"bundled-v{GENERATOR_VERSION}-{BUNDLED_SHA256[:12]}"
-    if target.is_dir():
-        return target
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=".bundled-", dir=target.parent))
-    except OSError as error:
-        raise SandboxError(
-            f"cannot write the bundled WebShop catalogue to {target.parent}: {error}; "
-            "set SANDGYM_DATA to a folder that can be written to"
-        ) from error
-    try:
-        write_catalogue(temporary)
-        if (found := content_hash(temporary)) != BUNDLED_SHA256:
-            raise SandboxError(f"the generated WebShop catalogue has hash {found}, not {BUNDLED_SHA256}")
-        temporary.chmod(0o755)
-        with contextlib.suppress(OSError):  # another process was first
-            os.rename(temporary, target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    return target
+    return ensure("webshop", GENERATOR_VERSION, BUNDLED_SHA256, write_catalogue)

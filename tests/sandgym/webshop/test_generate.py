@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 import sandgym.webshop.generate as generate
+from sandgym.bundled import content_hash
 from sandgym.core import SandboxError
 from sandgym.webshop.assortment import asin_of, title_nouns
 from sandgym.webshop.goals import stored_goals
@@ -39,7 +40,7 @@ def products(files):
 
 
 def test_the_bytes_are_pinned(folder):
-    assert generate.content_hash(folder) == generate.BUNDLED_SHA256
+    assert content_hash(folder) == generate.BUNDLED_SHA256
 
 
 def test_a_product_does_not_depend_on_how_many_there_are(tmp_path, files):
@@ -208,7 +209,7 @@ def test_bundled_data_is_made_once(tmp_path, monkeypatch):
     monkeypatch.setenv("SANDGYM_DATA", str(tmp_path))
     made = generate.ensure_bundled()
     assert made.is_relative_to(tmp_path)
-    assert generate.content_hash(made) == generate.BUNDLED_SHA256
+    assert content_hash(made) == generate.BUNDLED_SHA256
     before = {path: path.stat().st_mtime_ns for path in made.iterdir()}
     assert generate.ensure_bundled() == made
     assert {path: path.stat().st_mtime_ns for path in made.iterdir()} == before
