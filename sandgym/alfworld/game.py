@@ -51,8 +51,8 @@ class Game:
         holders: objects that can hold others (``isReceptacleObject``).
         inside: for each object, the objects in it (``inReceptacleObject``); never changes.
         openable: receptacles that can be opened.
-        can_contain: pairs of receptacle type and object type, in order.
-        other_facts: initial facts that change nothing here, with names for ids.
+        can_contain: for each receptacle type, in order, that type and the object types that it can contain.
+        other_facts: initial facts that change nothing here, as ``facts`` spells them.
         walkthrough: commands that win; empty where the file has none.
         solvable: whether the file says so.
         origin: the state at the start, as a plain tuple.
@@ -80,8 +80,8 @@ class Game:
     holders: int
     inside: tuple[int, ...]
     openable: int
-    can_contain: tuple[tuple[str, str], ...]
-    other_facts: tuple[Atom, ...]
+    can_contain: tuple[tuple[str, ...], ...]
+    other_facts: tuple[str, ...]
     walkthrough: tuple[str, ...]
     solvable: bool
     origin: tuple[Any, ...]
@@ -103,7 +103,7 @@ class Game:
             objects=tuple(names[name] for name in self.objects),
             receptacles=tuple(names[name] for name in self.receptacles),
             locations=tuple(names[name] for name in self.locations),
-            other_facts=tuple(tuple(names.get(word, word) for word in fact) for fact in self.other_facts),
+            other_facts=tuple(renumber(fact, names) for fact in self.other_facts),
             walkthrough=tuple(renumber(command, names) for command in self.walkthrough),
             origin=(*self.origin[:-1], seed),
         )
@@ -195,7 +195,7 @@ class _Compiler:
             self.facts[predicate].append(tuple(arguments))
         used = sorted({argument for _, *arguments in source.init for argument in arguments})
         self.names = display_names(used)
-        types = dict(source.types)
+        types = self.types = dict(source.types)
         undeclared = [name for name in used if name not in types]
         if undeclared:
             raise GameFileError(f"{undeclared[0]!r} is in (:init ...) but not in (:objects ...)")
@@ -208,7 +208,9 @@ class _Compiler:
         objects, receptacles, locations = (self.of[kind] for kind in ("object", "receptacle", "location"))
         object_types = self._single("objecttype", objects, default="")
         receptacle_types = self._single("receptacletype", receptacles, default="")
-        contains = {(a, b) for a, b in self._pairs("cancontain")}
+        contains: dict[str, set[str]] = defaultdict(set)
+        for outer, inner in self._pairs("cancontain"):
+            contains[outer].add(inner)
         wanted = of_types(object_types, [goal.object_type])
         for task_type, predicate in ((3, "cleanable"), (4, "heatable"), (5, "coolable")):
             if goal.task_type == task_type:
@@ -231,15 +233,12 @@ class _Compiler:
             receptacle_types=receptacle_types,
             locations=tuple(self.names[name] for name in locations),
             where=tuple(where),
-            fits=tuple(
-                of_types(object_types, [inner for outer, inner in contains if outer == kind])
-                for kind in receptacle_types
-            ),
+            fits=tuple(of_types(object_types, contains.get(kind, ())) for kind in receptacle_types),
             **{name: self._mask(predicate) for name, predicate in _MASKS.items()},
             inside=self._table("inreceptacleobject", "object"),
-            can_contain=tuple(sorted(contains)),
+            can_contain=tuple((outer, *sorted(contains[outer])) for outer in sorted(contains)),
             other_facts=tuple(
-                (predicate, *(self.names[name] for name in arguments))
+                f"{predicate}({', '.join(f'{self.names[name]}: {self.types[name]}' for name in arguments)})"
                 for predicate, *arguments in source.init
                 if predicate not in _UNDERSTOOD
             ),

@@ -27,6 +27,11 @@ TASK_TYPES = {
 Atom = tuple[str, ...]
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 _COMMENT = re.compile(r";[^\n]*")
+_BRACKET = re.compile(r"[()]")
+_DEFINE = re.compile(r"\(\s*define\s")
+_HEAD = re.compile(r"\s*:([a-z]+)\s")
+_FACT = re.compile(r"\(([^()]*)\)")
+_NUMBER = re.compile(r"\(\s*=\s*\([^()]*\)\s*[^()\s]+\s*\)")  # distances and costs, which change nothing
 _TASK = re.compile(r'"(Your task is to: (?:[^"\\]|\\.)*)"')
 _PUT_TEMPLATES = {"move {o} to {r}": "move", "put {o} in/on {r}": "put"}
 # The goals of ALFRED as flat token lists; <o> stands for the type of the object to bring, <r> for that of the
@@ -135,6 +140,31 @@ def parse_game(text: str) -> GameSource:
     )
 
 
+def peek_game(text: str) -> tuple[int, bool | None]:
+    """Task type and ``solvable`` of a game file's content, without reading its facts.
+
+    Raises:
+        GameFileError: the file is cut off, or its goal is not one of ALFRED's.
+    """
+    document = _document(text)
+    problem = _string(document, "pddl_problem")
+    start = problem.lower().rfind("(:goal")
+    goal = _sections(f"(define (:objects) (:init) {problem[start:]}" if start >= 0 else problem)["goal"]
+    return _goal(goal).task_type, _solvable(document)
+
+
+def _document(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise GameFileError(f"not valid JSON, probably cut off ({error}); unpack or download it again") from error
+    except RecursionError:
+        raise GameFileError("not a game: nested too deeply") from None
+    if not isinstance(document, dict):
+        raise GameFileError("not a game: a JSON object is expected")
+    return document
+
+
 def _string(document: dict[str, Any], key: str) -> str:
     value = document.get(key)
     if not isinstance(value, str):
@@ -172,25 +202,28 @@ def _generation(grammar: str) -> str:
     raise GameFileError(f"the grammar has no action for putting things down; known: {', '.join(_PUT_TEMPLATES)}")
 
 
-def _sections(problem: str) -> dict[str, list[str]]:
-    """Tokens between the outer brackets of ``(:objects ...)``, ``(:init ...)`` and ``(:goal ...)``."""
-    tokens = _TOKEN.findall(_COMMENT.sub("", problem).lower())
-    if tokens[:2] != ["(", "define"]:
+def _sections(problem: str) -> dict[str, str]:
+    """What stands in ``(:objects ...)``, ``(:init ...)`` and ``(:goal ...)``, in lower case."""
+    problem = _COMMENT.sub("", problem).lower().strip()
+    if _DEFINE.match(problem) is None:
         raise GameFileError("the problem does not begin with (define")
-    sections: dict[str, list[str]] = {}
-    depth = start = 0
-    for position, token in enumerate(tokens):
-        if token == "(":
+    sections: dict[str, str] = {}
+    depth = start = end = 0
+    for bracket in _BRACKET.finditer(problem):
+        if bracket[0] == "(":
             depth += 1
             if depth == 2:
-                start = position
-        elif token == ")":
-            depth -= 1
-            if depth == 1:
-                sections.setdefault(tokens[start + 1].removeprefix(":"), tokens[start + 2 : position])
-            elif depth <= 0:
-                break
-    if depth != 0 or position != len(tokens) - 1:
+                start = bracket.end()
+            continue
+        depth -= 1
+        end = bracket.end()
+        if depth == 1:
+            head = _HEAD.match(problem, start, bracket.start())
+            if head is not None:
+                sections.setdefault(head[1], problem[head.end() : bracket.start()])
+        elif depth <= 0:
+            break
+    if depth != 0 or end != len(problem):
         raise GameFileError("the brackets of the problem do not match; it is probably cut off")
     for name in ("objects", "init", "goal"):
         if name not in sections:
@@ -198,41 +231,33 @@ def _sections(problem: str) -> dict[str, list[str]]:
     return sections
 
 
-def _declarations(tokens: list[str]) -> Iterator[tuple[str, str]]:
+def _declarations(section: str) -> Iterator[tuple[str, str]]:
     names: list[str] = []
-    position = 0
-    while position < len(tokens):
-        if tokens[position] == "-":
-            if position + 1 == len(tokens):
-                raise GameFileError("a declaration in (:objects ...) has no type")
-            yield from ((name, tokens[position + 1]) for name in names)
-            names = []
-            position += 1
-        else:
-            names.append(tokens[position])
-        position += 1
+    tokens = iter(section.split())
+    for token in tokens:
+        if token != "-":
+            names.append(token)
+            continue
+        kind = next(tokens, None)
+        if kind is None:
+            raise GameFileError("a declaration in (:objects ...) has no type")
+        yield from ((name, kind) for name in names)
+        names = []
     if names:
         raise GameFileError(f"{names[0]!r} is declared without a type")
 
 
-def _atoms(tokens: list[str]) -> Iterator[Atom]:
-    position = 0
-    while position < len(tokens):
-        if tokens[position : position + 2] == ["(", "="]:  # (= (distance a b) 3) and (= (total-cost) 0)
-            position = tokens.index(")", tokens.index(")", position) + 1) + 1
-            continue
-        try:
-            end = tokens.index(")", position)
-        except ValueError:
-            end = position
-        atom = tuple(tokens[position + 1 : end])
-        if tokens[position] != "(" or not atom or "(" in atom:
-            raise GameFileError(f"(:init ...) has no fact at {' '.join(tokens[position : position + 6])!r}")
-        yield atom
-        position = end + 1
+def _atoms(section: str) -> list[Atom]:
+    section = _NUMBER.sub("", section)
+    atoms = [tuple(fact.split()) for fact in _FACT.findall(section)]
+    rest = _FACT.sub("", section).split()
+    if rest or not all(atoms):
+        raise GameFileError(f"(:init ...) has something that is no fact: {' '.join(rest)[:100]!r}")
+    return atoms
 
 
-def _goal(tokens: list[str]) -> Goal:
+def _goal(section: str) -> Goal:
+    tokens = _TOKEN.findall(section)
     for task_type, pattern in _GOALS.items():
         wanted = pattern.split()
         found: dict[str, str] = {}

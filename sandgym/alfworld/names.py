@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-_NAME = re.compile(r"[^\s]+ [0-9]+")
+_NAME = re.compile(r"[^\s(),:]+ [0-9]+")
 
 
 def display_names(ids: Iterable[str]) -> dict[str, str]:
