@@ -13,7 +13,8 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from sandgym.alfworld.game import Game, compile_game
+from sandgym.alfworld.compiler import compile_game
+from sandgym.alfworld.game import Game
 from sandgym.alfworld.gamefile import GameFileError, parse_game, peek_game
 from sandgym.core import SandboxError
 

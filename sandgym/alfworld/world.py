@@ -194,7 +194,7 @@ def _folder(data: str) -> Path:
 
 def _stamp(folder: Path) -> tuple[tuple[str, int], ...]:
     """Times of a folder, its files and its splits: a world is loaded again when they change."""
-    paths = [folder, *folder.glob("*"), *folder.glob(f"{OFFICIAL_ROOT}/*")] if folder.is_dir() else []
+    paths = [folder, *folder.glob("*"), *folder.glob(f"{OFFICIAL_ROOT}/*")] if folder.exists() else []
     return tuple(sorted((str(path), path.stat().st_mtime_ns) for path in paths))
 
 
