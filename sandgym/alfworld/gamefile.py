@@ -29,7 +29,7 @@ _TOKEN = re.compile(r"[()]|[^\s()]+")
 _COMMENT = re.compile(r";[^\n]*")
 _BRACKET = re.compile(r"[()]")
 _DEFINE = re.compile(r"\(\s*define\s")
-_HEAD = re.compile(r"\s*:([a-z]+)\s")
+_HEAD = re.compile(r"\s*:([a-z]+)\b")
 _FACT = re.compile(r"\(([^()]*)\)")
 _NUMBER = re.compile(r"\(\s*=\s*\([^()]*\)\s*[^()\s]+\s*\)")  # distances and costs, which change nothing
 _TASK = re.compile(r'"(Your task is to: (?:[^"\\]|\\.)*)"')
