@@ -244,8 +244,8 @@ def _map(path: Path) -> tuple[mmap.mmap, Block]:
             _, version, size, start, length, digest = _HEADER.unpack(header)
             if version != FORMAT:
                 raise PackError(f"{path} has format {version}, this version reads {FORMAT}; {_REPAIR}")
-            if size != found:
-                raise PackError(f"{path} is damaged: it has {found:,} bytes instead of {size:,}; {_REPAIR}")
+            if not found == size == start + length:
+                raise PackError(f"{path} is cut off or damaged: it has {found:,} bytes of {size:,}; {_REPAIR}")
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), (start, length, digest.hex())
     except FileNotFoundError:
         raise PackError(f"there is no pack {path}; {_REPAIR}") from None
