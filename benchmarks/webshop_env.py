@@ -8,15 +8,12 @@ The original's figures were recorded on its text environment with the same 1000 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
-import os
-import platform
 from pathlib import Path
 
 from rich.console import Console
 
-from sandgym.bench.measurement import REPEATS, table
+from sandgym.bench.measurement import REPEATS, as_document, table
 from sandgym.bench.webshop import measure_webshop, read_traces
 
 
@@ -33,9 +30,7 @@ def main() -> None:
     source = "recorded episodes" if args.traces else "random episodes"
     Console().print(table(measurements, f"sandgym/WebShop-v0, {source}"))
     if args.results:
-        rows = [{**dataclasses.asdict(m), "median": m.median} for m in measurements]
-        machine = {"cpus": os.cpu_count(), "architecture": platform.machine(), "python": platform.python_version()}
-        results = {"episodes": source, "machine": machine, "measurements": rows}
+        results = as_document(measurements, episodes=source)
         args.results.write_text(json.dumps(results, indent=1) + "\n")
 
 

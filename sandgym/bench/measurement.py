@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import platform
 import resource
 import statistics
 import subprocess
@@ -100,10 +102,18 @@ def table(measurements: Sequence[Measurement], title: str) -> Any:
     out = Table("figure", "median", "range", "unit", "original", title=title)
     for m in measurements:
         out.add_row(
-            m.name, _number(m.median), f"{_number(min(m.values))} - {_number(max(m.values))}", m.unit, m.original
+            m.name, in_words(m.median), f"{in_words(min(m.values))} - {in_words(max(m.values))}", m.unit, m.original
         )
     return out
 
 
-def _number(value: float) -> str:
+def in_words(value: float) -> str:
+    """A figure with about three digits."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def as_document(measurements: Sequence[Measurement], **about: Any) -> dict[str, Any]:
+    """The figures, what they are about and the machine, for a JSON file."""
+    machine = {"cpus": os.cpu_count(), "architecture": platform.machine(), "python": platform.python_version()}
+    rows = [{**dataclasses.asdict(m), "median": m.median} for m in measurements]
+    return {**about, "machine": machine, "measurements": rows}

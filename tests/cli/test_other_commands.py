@@ -154,7 +154,10 @@ def test_unknown_data(command: str) -> None:
 
 
 def test_bench_bad_arguments(invoke: Invoke) -> None:
-    assert "known: webshop" in invoke("bench", "env", "chess").stderr
+    assert "known: alfworld, webshop" in invoke("bench", "env", "chess").stderr
+    assert "--traces is for webshop" in invoke("bench", "env", "alfworld", "--traces", "a").stderr
+    assert "--reference-python is for alfworld" in invoke("bench", "env", "webshop", "--reference-python", "a").stderr
+    assert "there is no file nothing" in invoke("bench", "env", "alfworld", "--reference-python", "nothing").stderr
     assert invoke("bench", "env", "webshop", "--traces", "nothing.json").exit_code == 2
     result = invoke("bench", "env", "webshop", "--data", "nowhere")
     assert result.exit_code == 1
