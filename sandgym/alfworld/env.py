@@ -229,7 +229,7 @@ class ALFWorldEnv(InMemoryEnv):
         if "expert_plan" in self._infos:
             from sandgym.alfworld.planner import plan
 
-            info["extra.expert_plan"] = plan(game, state.state)
+            info["extra.expert_plan"] = plan(game, state.state, self._grammar) or ()
 
     def _lookup(self, task: int, naming: int) -> _Playing:
         """The game of a task with its numbers as dealt, kept until another is asked for."""

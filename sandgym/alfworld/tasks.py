@@ -106,7 +106,7 @@ class GameFolder:
         if hashlib.sha256(content).hexdigest() != task.hash:
             raise SandboxError(f"{path} has changed since it was listed; start again")
         try:
-            return compile_game(parse_game(content.decode()))
+            return compile_game(parse_game(_text(content)))
         except GameFileError as error:
             raise GameFileError(f"{path}: {error}") from None
 
@@ -157,7 +157,7 @@ class GameFolder:
         if not path.is_file():
             return f"no {GAME_FILE}"
         content = _read(path)
-        task_type, solvable = peek_game(content.decode("utf-8", "replace"))
+        task_type, solvable = peek_game(_text(content))
         if solvable is None:
             return "the file does not say whether it is solvable"
         if not solvable:
@@ -170,6 +170,13 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise SandboxError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise GameFileError(f"not UTF-8 text ({error})") from None
 
 
 def _subfolders(folder: Path) -> list[str]:

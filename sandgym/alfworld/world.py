@@ -153,7 +153,7 @@ class World:
 
 
 def load_world(data: str | Path = "bundled") -> World:
-    """The world of a data set; the same object while no game is added or removed.
+    """The world of a data set; the same object until its folder or the folder of a split changes.
 
     Args:
         data: ``"bundled"``, ``"official"``, a folder in the official layout (see ``tasks``), or one with a
