@@ -2,7 +2,8 @@
 
     PYTHON_WITH_TEXTWORLD benchmarks/alfworld_textworld.py SEED STEPS < game files, one a line > recordings
 
-Two episodes a game: its walkthrough, and random commands of which some are not admissible.
+Two episodes a game: random commands of which some are not admissible, and the walkthrough with a look or an
+examination after about every second command.
 This file imports nothing of sandgym, since it runs where TextWorld is installed.
 """
 
@@ -20,6 +21,7 @@ import textworld.gym
 from alfworld.agents.environment.alfred_tw_env import AlfredDemangler, AlfredInfos
 
 INADMISSIBLE_SHARE = 0.2
+LOOKING = ("examine", "help", "inventory", "look")
 NONSENSE = ("", "Look", "look around", "xyzzy", "go to nowhere 1", "inventory.", "examine agent1 ", "put it down")
 
 
@@ -48,22 +50,30 @@ def choose(rng: random.Random, admissible: list[str], seen: set[str]) -> str:
         if kind == 1:
             command = command.replace("take ", "examine ").partition(" from ")[0]
         return command
-    verb = rng.choice(sorted({command.partition(" ")[0] for command in admissible}))
+    verbs = {command.partition(" ")[0] for command in admissible}
+    if rng.random() < 0.7:
+        verbs.difference_update(LOOKING)
+    verb = rng.choice(sorted(verbs))
     command = rng.choice([command for command in admissible if command.partition(" ")[0] == verb])
     return f" {command}  " if rng.random() < 0.05 else command
 
 
 def play(env: Any, walkthrough: list[str] | None, rng: random.Random) -> list[dict[str, Any]]:
-    """One episode: what was seen after the reset and after each command."""
+    """One episode, random without a walkthrough: what was seen after the reset and after each command."""
     observations, infos = env.reset()
     frames = [_frame(None, observations, (0,), (False,), infos)]
     seen: set[str] = set()
-    commands = None if walkthrough is None else iter(walkthrough)
+    left = list(walkthrough or ())
     while not frames[-1]["done"]:
         admissible = frames[-1]["admissible"]
         seen.update(admissible)
-        command = choose(rng, admissible, seen) if commands is None else next(commands, None)
-        if command is None:
+        if walkthrough is None:
+            command = choose(rng, admissible, seen)
+        elif rng.random() < 0.5:
+            command = rng.choice([command for command in admissible if command.startswith(LOOKING)])
+        elif left:
+            command = left.pop(0)
+        else:
             break
         observations, scores, dones, infos = env.step([command])
         frames.append(_frame(command, observations, scores, dones, infos))
@@ -92,7 +102,7 @@ def main() -> None:
             env = make_env(game_file, steps)
             episodes = {"random": play(env, None, random.Random(f"{seed}:{number}"))}
             if walkthrough:
-                episodes["walkthrough"] = play(env, walkthrough, random.Random(0))
+                episodes["walkthrough"] = play(env, walkthrough, random.Random(f"{seed}:{number}:walkthrough"))
             env.close()
         for kind, frames in episodes.items():
             print(json.dumps({"game": game_file, "kind": kind, "frames": frames}), flush=True)

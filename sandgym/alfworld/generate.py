@@ -19,26 +19,37 @@ from sandgym.alfworld.domain import DOMAIN, grammar
 from sandgym.alfworld.gamefile import TASK_TYPES
 from sandgym.alfworld.houses import Room, build_room, scenes
 from sandgym.alfworld.problem import problem_text
+from sandgym.alfworld.rooms import ROOM_KINDS
 from sandgym.alfworld.trials import Trial, make_trial, possible_tasks
 from sandgym.bundled import ensure
+from sandgym.draws import Draw
 
 GENERATOR_VERSION = 1
 BUNDLED_GAMES: dict[str, int] = {"train": 600, "dev": 100, "test": 100}
-BUNDLED_SHA256 = "a886cc238a26f823ebc3bbe7397746469a2ba78e0e885c0841a9e3103f020777"
+BUNDLED_SHA256 = "e76de7ff79c88154955f0ac1ec57d16b11f8faf9e8f3d244d68dd6d7c3850b08"
 DATA_FOLDER = "json_2.1.1"
 GAME_FILE = "game.tw-pddl"
 _FIRST_NUMBER = {"train": 100_000, "dev": 200_000, "test": 300_000}
 
 
 @functools.cache
-def _rooms(unseen: bool, seed: int) -> tuple[Room, ...]:
-    return tuple(build_room(scene, seed) for scene in scenes(unseen))
+def _room(scene: int, seed: int) -> Room:
+    return build_room(scene, seed)
 
 
-def _rooms_by_task(unseen: bool, seed: int) -> dict[int, list[Room]]:
+def _rooms_by_task(split: str, seed: int) -> dict[int, list[Room]]:
+    """Rooms that allow a task type, in the order in which a split uses them: kinds of rooms take turns.
+
+    Even task types begin halfway, so that a small split has more different rooms.
+    """
+    numbers = scenes(unseen=split == "test")
+    turns = [numbers[start : start + len(ROOM_KINDS)] for start in range(0, len(numbers), len(ROOM_KINDS))]
+    shuffled = Draw("rooms", GENERATOR_VERSION, seed, split).sample(turns, len(turns))
+    rooms = [_room(scene, seed) for turn in shuffled for scene in turn]
+    allowed = {task_type: [room for room in rooms if possible_tasks(room, task_type)] for task_type in TASK_TYPES}
     return {
-        task_type: [room for room in _rooms(unseen, seed) if possible_tasks(room, task_type)]
-        for task_type in TASK_TYPES
+        task_type: found if task_type % 2 else found[len(found) // 2 :] + found[: len(found) // 2]
+        for task_type, found in allowed.items()
     }
 
 
@@ -53,7 +64,7 @@ def iter_trials(split: str, games: int, seed: int = 0) -> Iterator[tuple[str, Tr
     Yields:
         Name of the trial's folder, and the trial.
     """
-    rooms = {task_type: itertools.cycle(found) for task_type, found in _rooms_by_task(split == "test", seed).items()}
+    rooms = {task_type: itertools.cycle(found) for task_type, found in _rooms_by_task(split, seed).items()}
     turns = itertools.cycle(TASK_TYPES)
     for number, task_type in zip(range(games), turns, strict=False):
         name = f"trial_T{seed:08}_{_FIRST_NUMBER[split] + number}_{GENERATOR_VERSION:06}"

@@ -62,11 +62,11 @@ CONTAINS: dict[str, frozenset[str]] = {
         f"{_CUTLERY} {_SPICES} {_POCKET} Book CD Candle Cloth DishSponge HandTowel Newspaper Pen Pencil RemoteControl "
         "SoapBar SoapBottle SprayBottle TissueBox ToiletPaper Watch"
     ),
-    "Dresser": _words(f"{_TABLE} {_SPORT} Cloth SprayBottle Television ToiletPaper"),
+    "Dresser": _words(f"{_TABLE} {_SPORT} Cloth SoapBottle SprayBottle Television ToiletPaper"),
     "Fridge": _words(f"{_FOOD} {_DISHES} {_BOTTLES} Pan Pot"),
     "GarbageCan": _words(
-        f"{_FOOD} CD Cloth DishSponge HandTowel Newspaper PaperTowelRoll Pen Pencil SoapBar SoapBottle SprayBottle "
-        "TissueBox ToiletPaper WineBottle"
+        f"{_FOOD} {_BOTTLES} CD Cloth DishSponge HandTowel Newspaper PaperTowelRoll Pen Pencil SoapBar SoapBottle "
+        "SprayBottle TissueBox ToiletPaper"
     ),
     "HandTowelHolder": _words("HandTowel"),
     "LaundryHamper": _words("Cloth"),

@@ -129,9 +129,9 @@ class Names:
 
 
 def _coordinate(centimetres: int) -> str:
-    sign = "minus" if centimetres < 0 else "plus"
+    sign = "_minus_" if centimetres < 0 else "_plus_" if centimetres else ""
     metres, rest = divmod(abs(centimetres), 100)
-    return f"_bar__{sign}_{metres:02}_dot_{rest:02}"
+    return f"_bar_{sign}{metres:02}_dot_{rest:02}"
 
 
 def _whole(number: int) -> str:
