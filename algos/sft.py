@@ -68,11 +68,12 @@ class SFTConfig:
 
 @dataclass(frozen=True)
 class Demonstration:
-    """One episode: observations, the action taken at each, and what it earned."""
+    """One episode: observations, the action taken at each, whether it was a slip, and what was earned."""
 
     instructions: str
     observations: tuple[str, ...]
     actions: tuple[str, ...]
+    slips: tuple[bool, ...]
     score: float
     success: bool
 
@@ -92,23 +93,28 @@ def _play(env: TextEnv, task: str, noise: float, seed: int) -> Demonstration:
     expert = env.expert(noise=noise, seed=seed)
     observations: list[str] = []
     actions: list[str] = []
+    slips: list[bool] = []
     over = False
     while not over:
         action = expert.act()
         observations.append(observation)
         actions.append(action)
+        slips.append(expert.slipped)
         observation, _, terminated, truncated, info = env.step(action)
         over = terminated or truncated
     instructions: str = env.unwrapped.instructions  # type: ignore[attr-defined]
-    return Demonstration(instructions, tuple(observations), tuple(actions), info["score"], info["success"])
+    return Demonstration(
+        instructions, tuple(observations), tuple(actions), tuple(slips), info["score"], info["success"]
+    )
 
 
 def as_tree(demonstration: Demonstration, prompts: PromptFormat) -> Tree:
-    """The demonstration as the tree that a rollout of it would give, in one segment."""
+    """The demonstration as the tree that a rollout of it would give, in one segment; a slip counts as read."""
     tree = Tree("")
     segment = tree.segments[ROOT]
     transcript = prompts.transcript()
-    for step, (observation, action) in enumerate(zip(demonstration.observations, demonstration.actions, strict=True)):
+    turns = zip(demonstration.observations, demonstration.actions, demonstration.slips, strict=True)
+    for step, (observation, action, slip) in enumerate(turns):
         prompt = (
             transcript.following(observation, True)
             if step
@@ -116,7 +122,10 @@ def as_tree(demonstration: Demonstration, prompts: PromptFormat) -> Tree:
         )
         segment.read(prompt, step)
         tokens = transcript.encode_action(action)
-        segment.write(tokens, [0.0] * len(tokens), [0.0] * len(tokens), step)
+        if slip:
+            segment.read(tokens, step)
+        else:
+            segment.write(tokens, [0.0] * len(tokens), [0.0] * len(tokens), step)
     return tree
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from cli.console import console
+from cli.presets import PRESETS
 
 EXAMPLES = "\n\n".join(
     ("Example:", "sandgym algos", "then: sandgym train --algo bpo --env webshop --set algo_options.roots=2")
@@ -30,6 +31,9 @@ def algos() -> None:
     base = TrainConfig(env="", algo="bpo")
     skipped = ("env", "algo", "algo_options", "env_options")
     out.print(_table([(key, value) for key, value in _fields(base) if key not in skipped]))
+    for env_id, preset in PRESETS.items():
+        out.print(f"[bold]for {env_id} instead[/]")
+        out.print(_table(list(preset.items())))
     out.print("Change any with --set, for example --set optimizer.lr=1e-4 --set env_options.max_steps=20")
 
 

@@ -17,7 +17,7 @@ from cli.console import console
 from cli.environments import describe_data, environment_id, make
 from cli.errors import CommandError, UsageError
 from cli.runs import configuration, open_run, quiet_transformers
-from cli.tables import print_evaluations
+from cli.tables import print_evaluations, print_success_by_type
 
 if TYPE_CHECKING:
     from algos.config import TrainConfig
@@ -66,10 +66,12 @@ def evaluate(
     if asked.evaluation.temperature <= 0:
         raise UsageError("--temperature must be positive; greedy episodes are always played too")
     printer = console()
-    results, tasks_played = _play(printer, asked, path, panel)
+    results, tasks_played, types = _play(printer, asked, path, panel)
     summary = {way: result.summary() for way, result in results.items()}
     name = path.name if folder is not None else source
     print_evaluations(printer, f"{name}: {tasks_played}", {"evaluation": summary})
+    if types:
+        print_success_by_type(printer, results, types)
     if folder is not None and panel is None and asked == config:
         _compare(printer, folder, path, summary)
     if out is not None:
@@ -102,8 +104,10 @@ def _source(source: str, env: str | None, checkpoint: str | None) -> tuple[RunFo
     return None, configuration("rloo", environment_id(env), {"model": source}), path
 
 
-def _play(printer: Console, config: TrainConfig, path: Path, panel: str | None) -> tuple[dict[str, Evaluation], str]:
-    """The results, and in words what was played."""
+def _play(
+    printer: Console, config: TrainConfig, path: Path, panel: str | None
+) -> tuple[dict[str, Evaluation], str, list[str]]:
+    """The results, in words what was played, and the type of each task where tasks have types."""
     env, tasks, words = _panel(config, panel) if panel is not None else _split(config)
     from algos.evaluate import evaluate as play
     from algos.policy import Policy
@@ -118,7 +122,8 @@ def _play(printer: Console, config: TrainConfig, path: Path, panel: str | None) 
         task = bar.add_task("evaluating", total=len(tasks) * (1 + config.evaluation.samples))
         report: Callable[[int, int], None] = lambda done, total: bar.update(task, completed=done)  # noqa: E731
         results = play(policy, env, tasks, config.evaluation, progress=report)
-    return results, words
+    types = [str(env.reset(options={"task": task})[1].get("task_type", "")) for task in tasks]
+    return results, words, types if any(types) else []
 
 
 def _split(config: TrainConfig) -> tuple[Any, list[str], str]:

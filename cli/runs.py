@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli.environments import make, short_name
 from cli.errors import UsageError
+from cli.presets import PRESETS
 from cli.settings import nested
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _NEEDED = {
 
 
 def configuration(algo: str, env_id: str, pairs: dict[str, str]) -> TrainConfig:
-    """The run's settings from dotted keys and texts.
+    """The run's settings from dotted keys and texts, over the environment's preset.
 
     Raises:
         UsageError: an unknown algorithm or key, or a value that does not fit.
@@ -41,7 +42,7 @@ def configuration(algo: str, env_id: str, pairs: dict[str, str]) -> TrainConfig:
         if key in pairs:
             raise UsageError(f"choose the {key} with {flag}, not with --set {key}")
     kind = ALGORITHMS[algo].Config
-    values = nested(TrainConfig, pairs, {"algo_options": kind, "env_options": None})
+    values = nested(TrainConfig, PRESETS.get(env_id, {}) | pairs, {"algo_options": kind, "env_options": None})
     values.setdefault("device", _default_device(values.get("model", "tiny")))
     try:
         config: TrainConfig = from_mapping(TrainConfig, {"env": env_id, "algo": algo, **values}, "settings")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
 from cli.console import count, duration
+
+if TYPE_CHECKING:
+    from algos.evaluate import Evaluation
 
 Summary = dict[str, Any]
 _LEGEND = "success: % of episodes with the full reward; score: mean reward x 100; [95 % interval, bootstrap over tasks]"
@@ -38,6 +43,25 @@ def print_evaluations(out: Console, title: str, columns: dict[str, Summary], gai
     out.print(Text(title, "bold"), soft_wrap=not out.is_terminal)
     out.print(table)
     out.print(Text(_LEGEND, "dim"), soft_wrap=not out.is_terminal)
+
+
+def print_success_by_type(out: Console, results: dict[str, Evaluation], types: Sequence[str]) -> None:
+    """Print success for each type of task.
+
+    Args:
+        out: where to.
+        results: ``greedy`` and ``sampled``.
+        types: of each task, in the evaluations' order.
+    """
+    from algos.evaluate import Statistic
+
+    table = Table("task type", Column("tasks", justify="right"), *(Column(way, justify="right") for way in results))
+    for kind in sorted(set(types)):
+        rows = [row for row, each in enumerate(types) if each == kind]
+        cells = [_cell(dataclasses.asdict(Statistic.of(result.success[rows]))) for result in results.values()]
+        table.add_row(kind, str(len(rows)), *cells)
+    out.print(Text("success by type of task", "bold"))
+    out.print(table)
 
 
 def evaluation_line(summary: Summary) -> str:

@@ -83,7 +83,14 @@ class Snapshot:
 
 
 class Expert(Protocol):
-    """A policy that may look inside the environment it was made for."""
+    """A policy that may look inside the environment it was made for.
+
+    Attributes:
+        slipped: whether the last action was a deliberate mistake, from which a learner should
+            see the recovery but which it should not imitate.
+    """
+
+    slipped: bool
 
     def act(self) -> Any:
         """The next action in the environment's present state."""

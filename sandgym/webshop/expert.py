@@ -21,7 +21,7 @@ from sandgym.webshop.reward import matches, normalized_option, processed
 if TYPE_CHECKING:
     from sandgym.webshop.env import WebShopEnv
 
-_PLAUSIBLE = 4  # how far down a page a slip goes
+_PRICE_LIMIT = re.compile(r",? and price lower than [\d.]+ dollars$")
 
 
 class Plan(NamedTuple):
@@ -40,14 +40,16 @@ class WebShopExpert:
 
     Args:
         env: the environment that it plays in.
-        noise: probability of each slip: leaving out or mistaking a word of the query, skipping
-            an option that the goal names, being content with a product that does not fit.
-            A wrong product of the page is opened with half that probability. 0 plays perfectly.
+        noise: 0 plays perfectly. Otherwise the demonstrator is in haste: it searches once, for the
+            instruction's own words, buys the best product of the first page, and with this probability
+            leaves out a word of the query or skips an option that the goal names.
         seed: of the slips.
 
     Raises:
         ValueError: ``noise`` is not in [0, 1].
     """
+
+    slipped = False  # what it leaves out is no action
 
     def __init__(self, env: WebShopEnv, noise: float = 0.0, seed: int = 0) -> None:
         if not 0 <= noise <= 1:
@@ -79,15 +81,9 @@ class WebShopExpert:
     def _query(self) -> str:
         if not self._noise:
             return self._best_query()[1]
-        words = next(self._queries()).split()
-        others = re.sub("[,:]", "", self._env.goal.instruction_text.lower()).split()
+        wish = _PRICE_LIMIT.sub("", self._env.goal.instruction_text.lower())
         draw = self._draw("query")
-        kept = []
-        for word in words:
-            if not draw.chance(self._noise):
-                kept.append(word)
-            elif draw.chance(0.3):
-                kept.append(draw.pick(others))
+        kept = [word for word in re.sub("[,:]", "", wish).split() if not draw.chance(self._noise)]
         return _clean(" ".join(kept)) or _clean(self._env.goal.query)
 
     def _queries(self) -> Iterator[str]:
@@ -125,16 +121,11 @@ class WebShopExpert:
         results = self._results(state.query)
         if not results:
             return "click[Back to Search]"
-        best = self._best(results)
-        draw = self._draw("choose")
-        content = draw.chance(self._noise) or self._hurried(3)
-        if results[best][1].reward < self._attainable() and not content:
-            return "click[Back to Search]"
         first = (state.number - 1) * PAGE_SIZE
         shown = range(first, min(first + PAGE_SIZE, len(results)))
-        slips = [place for place in shown[:_PLAUSIBLE] if place != best]
-        if slips and draw.chance(self._noise / 2):
-            best = draw.pick(slips)
+        best = first + self._best(results[first : shown.stop]) if self._noise else self._best(results)
+        if results[best][1].reward < self._attainable() and not self._content(3):
+            return "click[Back to Search]"
         if best in shown:
             return f"click[{self._env.catalogue[results[best][0]].asin}]"
         if best > first:
@@ -165,8 +156,7 @@ class WebShopExpert:
 
     def _use_product(self, state: State) -> str:
         plan = self._plan(state.product)
-        content = self._draw("content", state.product, step=False).chance(self._noise)
-        if plan.reward < self._attainable() and not content and not self._hurried(4 + len(plan.options)):
+        if plan.reward < self._attainable() and not self._content(4 + len(plan.options)):
             return "click[< Prev]"
         chosen = dict(state.options)
         for name, value in plan.options:
@@ -199,6 +189,10 @@ class WebShopExpert:
 
     def _task(self) -> str:
         return f"goal-{self._env.goal_index}"
+
+    def _content(self, actions: int) -> bool:
+        """Whether the best at hand is taken although there is better: by haste, or with too few actions left."""
+        return self._noise > 0 or self._hurried(actions)
 
     def _hurried(self, actions: int) -> bool:
         """Whether fewer than this many actions are left."""

@@ -16,6 +16,8 @@ TEXTS = [f"spell {word} now: paid {n} of 4 so far" for word in WORDS for n in ra
 class Speller:
     """Says ``a``, which pays, and then ``d``, which ends."""
 
+    slipped = False
+
     def __init__(self, env: "LettersEnv") -> None:
         self.env = env
 

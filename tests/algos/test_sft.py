@@ -63,6 +63,15 @@ def test_a_transcript_is_the_tree_of_a_rollout(policy, letters):
     assert all(tokens[-1] in policy.prompts.stop for tokens in written)
 
 
+def test_a_slip_is_read_and_not_learned(policy, letters):
+    (game,) = demonstrate(letters, ["apple"], 1, 0.0, 0)
+    right = as_tree(game, policy.prompts).segments[0]
+    slipped = as_tree(dataclasses.replace(game, slips=(False, True, False)), policy.prompts).segments[0]
+    assert slipped.tokens == right.tokens
+    changed = [s for a, b, s in zip(right.written, slipped.written, right.steps, strict=True) if a != b]
+    assert changed == [1] * len(policy.prompts.transcript().encode_action("ai"))
+
+
 def test_fitting_raises_the_likelihood_of_the_actions_and_is_repeatable(policy, letters_tokenizer, letters):
     trees = [as_tree(d, policy.prompts) for d in demonstrate(letters, letters.task_ids, 10, 0.0, 0)]
     twin = copy.deepcopy(policy)

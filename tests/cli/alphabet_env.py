@@ -52,6 +52,8 @@ class AlphabetEnv(InMemoryEnv):
 
 
 class _Writer:
+    slipped = False
+
     def __init__(self, env: AlphabetEnv, noise: float, seed: int) -> None:
         self._env, self._noise, self._seed = env, noise, seed
 

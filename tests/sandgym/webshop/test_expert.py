@@ -134,6 +134,25 @@ def test_noise_costs_success_but_not_sense(make):
     assert scores[0.6].mean() > 0.5
 
 
+def test_in_haste_it_searches_once_with_words_of_the_instruction_and_buys_from_the_first_page(make):
+    env = make(split="train")
+    left_out = skipped = 0
+    for task in range(60):
+        actions, _ = play(env, env.expert(noise=0.4, seed=1), task)
+        goal = env.goal
+        wish = goal.instruction_text.lower().replace(",", "").replace(":", "").partition(" and price lower")[0].split()
+        words = actions[0].removeprefix("search[").removesuffix("]").split()
+        remaining = iter(wish)
+        assert all(word in remaining for word in words), "in the instruction's order"
+        left_out += len(wish) - len(words)
+        assert sum(action.startswith("search[") for action in actions) == 1
+        assert actions[1].startswith("click[B0")
+        assert actions[-1] == "click[Buy Now]"
+        skipped += len(goal.goal_options) - (len(actions) - 3)
+    assert left_out > 60
+    assert skipped > 15
+
+
 def test_full_noise_still_ends_by_itself_or_by_the_horizon(make):
     env = make(split="dev")
     for task in range(50):
