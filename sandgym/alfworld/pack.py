@@ -135,7 +135,7 @@ class GamePack:
 
     def game_file(self, task_id: str) -> str:
         """Where a game's file would be if the pack were a folder."""
-        return str(self.path / task_id / GAME_FILE)
+        return f"{self.path}{os.sep}{task_id}{os.sep}{GAME_FILE}"
 
     def game(self, task_id: str) -> Game:
         """See ``GameStore``.

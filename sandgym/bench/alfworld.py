@@ -136,7 +136,7 @@ def _speed_rows(
 
 def _start_rows(fresh: dict[str, list[dict[str, float]]], pack: str, repeats: int) -> list[Measurement]:
     return [
-        Measurement("open the pack, all splits", repeated(repeats, lambda: _open_seconds(pack)), "s (wall)"),
+        Measurement("open the pack, all splits", repeated(repeats, lambda: _open_milliseconds(pack)), "ms (wall)"),
         *(
             Measurement(f"load the training games, {source}", _of(results, "load"), "s (wall)")
             for source, results in fresh.items()
@@ -185,13 +185,13 @@ def _replay(env: Any, traces: Iterable[Trace]) -> dict[str, float]:
     return {"step": stepping / steps * 1e6, "reset": resetting / resets * 1e3}
 
 
-def _open_seconds(pack: str) -> float:
+def _open_milliseconds(pack: str) -> float:
     from sandgym.alfworld.pack import open_pack
 
     start = time.perf_counter()
     opened = open_pack(pack)
     assert all(opened.ids(split) is not None for split in opened.splits)
-    return time.perf_counter() - start
+    return (time.perf_counter() - start) * 1e3
 
 
 def _speed_figures(data: str, traces: Sequence[Trace]) -> dict[str, float]:

@@ -5,9 +5,8 @@ import multiprocessing
 import os
 import shutil
 import struct
-import tarfile
-from pathlib import Path
 
+import gymnasium
 import pytest
 
 from sandgym.alfworld import pack
@@ -17,26 +16,13 @@ from sandgym.alfworld.world import load_world
 from sandgym.core import SandboxError
 from sandgym.data import DATA_SETS
 
-SAMPLE = Path(__file__).parents[4] / "shared" / "data" / "alfworld" / "json_2.1.1_sample.tar.xz"
-
 
 @pytest.fixture(scope="module")
-def official(tmp_path_factory):
-    """The sample of the official games."""
-    if not SAMPLE.is_file():
-        pytest.skip(f"the golden data {SAMPLE} is not here")
-    folder = tmp_path_factory.mktemp("sample")
-    with tarfile.open(SAMPLE) as archive:
-        archive.extractall(folder, filter="data")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def source(official, tmp_path_factory):
+def source(real_folder, tmp_path_factory):
     """Three games of each split, and one for each reason to leave a game out."""
     root = tmp_path_factory.mktemp("source")
     for split in ("train", "valid_unseen"):
-        for game in sorted((official / "json_2.1.1" / split).glob("*/*/game.tw-pddl"))[:90:30]:
+        for game in sorted((real_folder / "json_2.1.1" / split).glob("*/*/game.tw-pddl"))[:90:30]:
             target = root / split / game.parent.parent.name / game.parent.name
             target.mkdir(parents=True)
             shutil.copy(game, target)
@@ -69,12 +55,12 @@ def same(folder, packed):
     return sum(len(folder.ids(split)) for split in folder.splits)
 
 
-def test_all_games_of_the_sample(official, tmp_path):
+def test_all_games_of_the_sample(real_folder, tmp_path):
     told = []
-    path = build_pack(official, tmp_path / "built", progress=told.append)
+    path = build_pack(real_folder, tmp_path / "built", progress=told.append)
     assert path == tmp_path / "built" / DATA_SETS["alfworld"].whole
     assert told == list(range(1, 395))
-    assert same(GameFolder(official), open_pack(path)) == 394
+    assert same(GameFolder(real_folder), open_pack(path)) == 394
     open_pack(path).check()
     assert path.stat().st_size < 2_000_000
 
@@ -101,6 +87,32 @@ def test_hashes_of_data_and_tasks_are_those_of_the_folder(source, built):
         assert of_pack.split(name, (1, 2)).ids == of_folder.split(name, (1, 2)).ids
 
 
+def test_an_episode_is_the_same_and_goes_on_in_the_other(source, built):
+    """The walkthrough's first half is played from the folder, the second from the pack."""
+    from_folder, from_pack = (
+        gymnasium.make("sandgym/ALFWorld-v0", data=data, split="test").unwrapped for data in (source, built)
+    )
+    assert from_folder.task_ids == from_pack.task_ids
+    for task_id in from_folder.task_ids:
+        assert from_folder.task_hash(task_id) == from_pack.task_hash(task_id)
+        assert (
+            from_folder.reset(seed=1, options={"task": task_id})[0]
+            == from_pack.reset(seed=1, options={"task": task_id})[0]
+        )
+        commands = from_folder.game.walkthrough
+        for command in commands[: len(commands) // 2]:
+            seen, played = from_folder.step(command), from_pack.step(command)
+            assert seen[:4] == played[:4]
+            assert seen[4]["admissible_commands"] == played[4]["admissible_commands"]
+            assert from_folder.state_digest == from_pack.state_digest
+        from_pack.reset()
+        from_pack.restore(from_folder.snapshot())
+        for command in commands[len(commands) // 2 :]:
+            *_, info = from_pack.step(command)
+        assert info["won"]
+        assert info["extra.gamefile"] == str(built / PACK / task_id / "game.tw-pddl")
+
+
 def test_the_same_games_make_the_same_file(source, built, tmp_path):
     again = build_pack(source, tmp_path / "again")
     assert again.read_bytes() == (built / PACK).read_bytes()
@@ -108,9 +120,9 @@ def test_the_same_games_make_the_same_file(source, built, tmp_path):
     assert os.listdir(again.parent) == [PACK]
 
 
-def test_values_in_common_are_stored_once(official, tmp_path):
+def test_values_in_common_are_stored_once(real_folder, tmp_path):
     """Eight tasks of one game take little more than one."""
-    game = next((official / "json_2.1.1" / "train").glob("*/*/game.tw-pddl"))
+    game = next((real_folder / "json_2.1.1" / "train").glob("*/*/game.tw-pddl"))
     for number in range(8):
         (tmp_path / "eight" / "train" / "task" / str(number)).mkdir(parents=True)
         shutil.copy(game, tmp_path / "eight" / "train" / "task" / str(number))
@@ -223,8 +235,8 @@ def test_an_output_that_cannot_be_written(source, tmp_path):
         build_pack(source, tmp_path / "file" / "built")
 
 
-def test_a_pack_is_opened_again_after_another_build(source, built, official):
+def test_a_pack_is_opened_again_after_another_build(source, built, real_folder):
     first = load_world(built)
     assert load_world(built) is first
-    build_pack(official, built)
+    build_pack(real_folder, built)
     assert len(load_world(built).split("train").ids) == 120
