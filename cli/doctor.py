@@ -162,7 +162,7 @@ def _data() -> Iterator[Finding]:
     from sandgym.data import status
 
     for name in sandgym.ENV_IDS:
-        yield Finding(f"data, {name}", "ok", "bundled generated catalogue", "the default; nothing to download")
+        yield Finding(f"data, {name}", "ok", "bundled: generated", "the default; nothing to download")
     for found in status():
         state: State = "ok" if found.state == "built" else "note"
         advice = f'data="official" where it is wanted: {found.command}' if found.command else 'data="official"'

@@ -13,7 +13,7 @@ import sandgym
 from cli.errors import UsageError
 
 DATA_WORDS = {
-    "bundled": "bundled generated catalogue (no download)",
+    "bundled": "bundled: generated, no download",
     "official": "official data set",
 }
 

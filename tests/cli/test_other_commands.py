@@ -99,7 +99,7 @@ def test_extras_are_those_of_the_package() -> None:
 def test_envs_lists_ids_splits_and_data() -> None:
     result = run("envs")
     assert result.exit_code == 0
-    for expected in ("sandgym/WebShop-v0", "dev 100", "bundled generated catalogue", "official 1000: missing"):
+    for expected in ("sandgym/WebShop-v0", "dev 100", "bundled: generated, no download", "official 1000: missing"):
         assert expected in result.output
 
 

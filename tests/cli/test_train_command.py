@@ -34,7 +34,7 @@ def test_output_says_what_happens(trained: tuple[Path, str]) -> None:
     ledger = json.loads((folder / "ledger.json").read_text())
     for expected in (
         f"bpo on {ENV}, seed 0, in {folder}",
-        "bundled generated catalogue",
+        "bundled: generated, no download",
         "playing demonstrations: 40 episodes",
         "warm start on demonstrations: 5 of 5",
         "evaluating before RL: 12 of 12",  # 4 tasks, greedy and 2 samples
