@@ -79,8 +79,9 @@ class ALFWorldEnv(InMemoryEnv):
 
     Differences from the original: tasks are sorted by id, and a reset without a task draws one by
     the environment's own generator, instead of going through the file system's order; domain
-    randomization draws from that generator too, not from the global one; ``facts`` are the true
-    ones (see ``facts``); a step after the end is an error.
+    randomization draws from that generator too, not from the global one; ``facts`` are sorted and
+    without the planner's ``new-axiom@...``; a step after the end is an error; a damaged file is
+    named when the split is opened.
 
     Args:
         data: ``"bundled"``, ``"official"`` or a folder (see ``world.load_world``).

@@ -3,7 +3,8 @@
 Invariant: the facts are those that are true in the state, plus what the original
 remembers of the past: ``checked(...)`` of what was looked at, and ``not_...`` of what was
 undone and not done again. The past is no part of ``State``, since no text depends on it
-beyond ``State.taken``; whoever wants it folds ``remember`` over the actions.
+beyond ``State.taken``; whoever wants it folds ``remember`` over the actions. Left out are
+the planner's own atoms ``new-axiom@...``, which the original computes once and never again.
 """
 
 from __future__ import annotations
