@@ -35,9 +35,9 @@ class OptimizerConfig:
         micro_batch_tokens: tokens run through the model at once; memory only.
     """
 
-    lr: float = 2.5e-4
+    lr: float = 4.5e-4
     embedding_lr_factor: float = 0.1
-    final_lr_factor: float = 0.5
+    final_lr_factor: float = 0.1
     warmup: int = 0
     betas: tuple[float, float] = (0.9, 0.99)
     weight_decay: float = 0.0

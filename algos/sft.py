@@ -50,7 +50,7 @@ class SFTConfig:
     """
 
     demonstrations: int = 4000
-    noise: float = 0.1
+    noise: float = 0.3
     steps: int = 1000
     batch_tokens: int = 2400
     lr: float = 3e-3
