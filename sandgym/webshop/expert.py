@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import gymnasium
 
 from sandgym.core import digest_of
-from sandgym.webshop.draws import Draw
+from sandgym.draws import Draw
 from sandgym.webshop.navigation import State
 from sandgym.webshop.pages import PAGE_SIZE
 from sandgym.webshop.reward import matches, normalized_option, processed
