@@ -165,13 +165,15 @@ def test_every_import_is_of_a_declared_dependency():
     declared = {re.split(r"[\[<>=~!]", line)[0].lower() for line in lines} | {"cloudpickle"}  # Gymnasium brings it
     providers = metadata.packages_distributions() | {"docker": ["docker"], "spacy": ["spacy"], "vllm": ["vllm"]}
     own = {"sandgym", "algos", "cli", "benchmarks", "tests", *(path.stem for path in files("tests", suffixes={".py"}))}
+    # The recorder runs in an interpreter that has TextWorld.
+    elsewhere = {("alfworld_textworld.py", "textworld"), ("alfworld_textworld.py", "alfworld")}
     undeclared = {
         (path.name, name)
         for path in files("sandgym", "algos", "cli", "benchmarks", "tests", suffixes={".py"})
         for name in {name.partition(".")[0] for name in imported(path)} - own - set(sys.stdlib_module_names)
         if not {provider.lower() for provider in providers.get(name, [name])} & declared
     }
-    assert undeclared == set()
+    assert undeclared - elsewhere == set()
 
 
 def test_no_file_names_a_path_of_a_machine():
