@@ -26,6 +26,7 @@ from sandgym.memory import InMemoryEnv, Outcome
 
 GRAMMARS = ("file", "put", "move", "both")
 INFOS = ("facts", "expert_plan")
+EXPERTS = ("explorer", "planner", "walkthrough")
 INSTRUCTIONS = """\
 You are in a household. Do the task that the first observation names: go to places, open what is closed, take things \
 one at a time, treat them if the task asks for it, and bring them where they belong.
@@ -37,7 +38,17 @@ Only what is at your place can be used, and a closed receptacle must be opened f
 gives "Nothing happens." To look at an object in light, hold it where a lamp is on. \
 The reward is 1 when the task is done, which ends the episode."""
 _PUTS = {"move": "move (object) to (receptacle)", "put": "put (object) in/on (receptacle)"}
-_KNOWN = ("data", "split", "max_steps", "grammar", "task_types", "domain_randomization", "infos", "render_mode")
+_KNOWN = (
+    "data",
+    "split",
+    "max_steps",
+    "grammar",
+    "task_types",
+    "domain_randomization",
+    "infos",
+    "expert",
+    "render_mode",
+)
 
 
 class Play(NamedTuple):
@@ -48,12 +59,15 @@ class Play(NamedTuple):
         observation: what the last reset or command was answered with.
         won: whether the goal holds.
         memory: of the past, where ``facts`` are wanted (see ``facts.remember``).
+        history: the commands since the reset, empty ones for those that did nothing; all that an expert
+            remembers follows from them.
     """
 
     state: State
     observation: str
     won: bool
     memory: Memory = NO_MEMORY
+    history: tuple[str, ...] = ()
 
 
 class _Playing(NamedTuple):
@@ -94,12 +108,13 @@ class ALFWorldEnv(InMemoryEnv):
             in actions, and follows the file in texts.
         task_types: only tasks of these types, as numbers 1 to 6 or names; all by default.
         domain_randomization: in split ``train``, deal out the numbers in names anew at each reset.
-        infos: what ``info`` has besides: ``"facts"``, ``"expert_plan"``.
+        infos: what ``info`` has besides: ``"facts"``, ``"expert_plan"`` (the shortest one).
+        expert: who ``expert()`` is: ``"explorer"``, ``"planner"`` or ``"walkthrough"`` (see ``ALFWorldExpert``).
         render_mode: ``"ansi"`` or nothing.
 
     Raises:
         TypeError: an unknown argument or info.
-        ValueError: an unknown split, grammar or task type.
+        ValueError: an unknown split, grammar, task type or expert.
         SandboxError: missing or damaged data.
     """
 
@@ -116,6 +131,7 @@ class ALFWorldEnv(InMemoryEnv):
         task_types: Iterable[int | str] | None = None,
         domain_randomization: bool = False,
         infos: Sequence[str] = (),
+        expert: str = "explorer",
         render_mode: str | None = None,
         **unknown: Any,
     ) -> None:
@@ -124,12 +140,15 @@ class ALFWorldEnv(InMemoryEnv):
         reject_unknown(infos, INFOS, "ALFWorld info")
         if grammar not in GRAMMARS:
             raise ValueError(f"unknown grammar {grammar!r}; known: {', '.join(GRAMMARS)}")
+        if expert not in EXPERTS:
+            raise ValueError(f"unknown expert {expert!r}; known: {', '.join(EXPERTS)}")
         types = _task_types(task_types)
         self._world = load_world(data)
         self._tasks = self._world.split(split, types)
         self._grammar = grammar
         self._renumbers = bool(domain_randomization) and self._tasks.name == "train"
         self._infos = frozenset(infos)
+        self._expert = expert
         self._playing: _Playing | None = None
         options = (self._tasks.name, types, max_steps, grammar, self._renumbers, tuple(sorted(self._infos)))
         super().__init__(f"sandgym/ALFWorld-v0 {self._tasks.key} {options!r}", max_steps, render_mode)
@@ -185,7 +204,7 @@ class ALFWorldEnv(InMemoryEnv):
         """See ``SnapshottableEnv.expert``."""
         from sandgym.alfworld.expert import ALFWorldExpert
 
-        return ALFWorldExpert(self, noise, seed)
+        return ALFWorldExpert(self, noise, seed, self._expert)
 
     def _begin(self, task: int, rng_key: tuple[int, int]) -> Play:
         naming = NOTHING
@@ -197,13 +216,16 @@ class ALFWorldEnv(InMemoryEnv):
     def _advance(self, task: int, state: Play, action: str) -> tuple[Play, Outcome]:
         before = state.state
         game = self._lookup(task, before.naming).game
-        parsed = rules.parse(game, action.strip(), self._grammar)
+        command = action.strip()
+        parsed = rules.parse(game, command, self._grammar)
         if parsed is None or not rules.possible(game, before, parsed):
-            return state._replace(observation=text.NOTHING_HAPPENS), _WON_IDLE if state.won else _INVALID
+            idle = state._replace(observation=text.NOTHING_HAPPENS, history=(*state.history, ""))
+            return idle, _WON_IDLE if state.won else _INVALID
         after = rules.apply(game, before, parsed)
         won = rules.won(game, after)
         memory = remember(game, before, parsed, state.memory) if "facts" in self._infos else NO_MEMORY
-        return Play(after, text.feedback(game, after, parsed, self._grammar), won, memory), _WON if won else _VALID
+        observation = text.feedback(game, after, parsed, self._grammar)
+        return Play(after, observation, won, memory, (*state.history, command)), _WON if won else _VALID
 
     def _observe(self, task: int, state: Play) -> tuple[str, dict[str, Any]]:
         playing = self._lookup(task, state.state.naming)

@@ -19,7 +19,7 @@ from sandgym.core import SandboxError
         (
             {"splits": "train"},
             TypeError,
-            "unknown ALFWorld argument 'splits'; known: data, domain_randomization, grammar",
+            "unknown ALFWorld argument 'splits'; known: data, domain_randomization, expert, grammar",
         ),
         ({"infos": ("facts", "won")}, TypeError, "unknown ALFWorld info 'won'; known: expert_plan, facts"),
         ({"infos": "fact"}, TypeError, "unknown ALFWorld info 'fact'"),
@@ -30,6 +30,7 @@ from sandgym.core import SandboxError
         ({"task_types": "pick"}, ValueError, "unknown task types"),
         ({"task_types": ()}, ValueError, "no task types; known: 1 or"),
         ({"task_types": 2}, ValueError, "no task of the types asked .look_at_obj_in_light.: 1 games in all, 0 skipped"),
+        ({"expert": "planer"}, ValueError, "unknown expert 'planer'; known: explorer, planner, walkthrough"),
         ({"max_steps": 0}, ValueError, "max_steps"),
     ],
 )
