@@ -15,6 +15,7 @@ import numpy as np
 
 from sandgym.alfworld import rules, text
 from sandgym.alfworld.commands import admissible
+from sandgym.alfworld.compact import compact
 from sandgym.alfworld.facts import NO_MEMORY, Memory, facts, remember
 from sandgym.alfworld.game import Game
 from sandgym.alfworld.gamefile import TASK_TYPES
@@ -24,6 +25,7 @@ from sandgym.alfworld.world import load_world
 from sandgym.core import Expert, reject_unknown
 from sandgym.memory import InMemoryEnv, Outcome
 
+OBSERVATION_MODES = ("text", "compact")
 GRAMMARS = ("file", "put", "move", "both")
 INFOS = ("facts", "expert_plan")
 EXPERTS = ("explorer", "planner", "walkthrough")
@@ -42,6 +44,7 @@ _KNOWN = (
     "data",
     "split",
     "max_steps",
+    "observation_mode",
     "grammar",
     "task_types",
     "domain_randomization",
@@ -103,6 +106,8 @@ class ALFWorldEnv(InMemoryEnv):
             ``valid_seen``, ``valid_unseen`` and ``valid_train``; ``dev`` and ``eval_in_distribution``
             mean ``valid_seen``, ``test`` and ``eval_out_of_distribution`` mean ``valid_unseen``.
         max_steps: actions after which the episode is truncated.
+        observation_mode: ``"text"`` is the original's; ``"compact"`` tells the same in fewer words, and
+            the task in every observation (see ``compact``).
         grammar: how putting down is spelt. ``"file"`` follows the game file; ``"move"`` and ``"put"`` set
             texts and commands to the newer and the older ones; ``"both"`` accepts either spelling
             in actions, and follows the file in texts.
@@ -127,6 +132,7 @@ class ALFWorldEnv(InMemoryEnv):
         data: str | Path = "bundled",
         split: str = "train",
         max_steps: int = 50,
+        observation_mode: str = "text",
         grammar: str = "file",
         task_types: Iterable[int | str] | None = None,
         domain_randomization: bool = False,
@@ -138,6 +144,8 @@ class ALFWorldEnv(InMemoryEnv):
         reject_unknown(unknown, _KNOWN, "ALFWorld argument")
         infos = (infos,) if isinstance(infos, str) else tuple(infos)
         reject_unknown(infos, INFOS, "ALFWorld info")
+        if observation_mode not in OBSERVATION_MODES:
+            raise ValueError(f"unknown observation_mode {observation_mode!r}; known: {', '.join(OBSERVATION_MODES)}")
         if grammar not in GRAMMARS:
             raise ValueError(f"unknown grammar {grammar!r}; known: {', '.join(GRAMMARS)}")
         if expert not in EXPERTS:
@@ -145,12 +153,14 @@ class ALFWorldEnv(InMemoryEnv):
         types = _task_types(task_types)
         self._world = load_world(data)
         self._tasks = self._world.split(split, types)
+        self._mode = observation_mode
         self._grammar = grammar
         self._renumbers = bool(domain_randomization) and self._tasks.name == "train"
         self._infos = frozenset(infos)
         self._expert = expert
         self._playing: _Playing | None = None
-        options = (self._tasks.name, types, max_steps, grammar, self._renumbers, tuple(sorted(self._infos)))
+        wanted = tuple(sorted(self._infos))
+        options = (self._tasks.name, types, max_steps, observation_mode, grammar, self._renumbers, wanted)
         super().__init__(f"sandgym/ALFWorld-v0 {self._tasks.key} {options!r}", max_steps, render_mode)
         put = grammar if grammar in _PUTS else self._world.game(self._tasks.ids[0]).grammar
         self.instructions = INSTRUCTIONS.format(put=_PUTS[put])
@@ -244,6 +254,8 @@ class ALFWorldEnv(InMemoryEnv):
         }
         if self._infos:
             self._add_infos(info, game, state)
+        if self._mode == "compact":
+            return compact(game, state.state, state.observation != text.NOTHING_HAPPENS), info
         return state.observation, info
 
     def _add_infos(self, info: dict[str, Any], game: Game, state: Play) -> None:

@@ -23,6 +23,7 @@ from sandgym.core import SandboxError
         ),
         ({"infos": ("facts", "won")}, TypeError, "unknown ALFWorld info 'won'; known: expert_plan, facts"),
         ({"infos": "fact"}, TypeError, "unknown ALFWorld info 'fact'"),
+        ({"observation_mode": "html"}, ValueError, "unknown observation_mode 'html'; known: text, compact"),
         ({"grammar": "moves"}, ValueError, "unknown grammar 'moves'; known: file, put, move, both"),
         ({"split": "valid"}, ValueError, "unknown split 'valid'; known: train$"),
         ({"split": "dev"}, ValueError, "unknown split 'dev'; known: train$"),

@@ -20,7 +20,7 @@ ALFWORLD = ENV_IDS["alfworld"]
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {"split": "valid_seen"},
     "facts": {"split": "valid_unseen", "infos": ("facts",), "grammar": "both"},
-    "shuffled": {"split": "train", "domain_randomization": True, "grammar": "put"},
+    "shuffled": {"split": "train", "domain_randomization": True, "grammar": "put", "observation_mode": "compact"},
 }
 MALFORMED = ("", " ", "Look", "look ", "go to desk", "examine", "\n", "x" * 10_000, "é", "put mug 1 in/on desk 1")
 

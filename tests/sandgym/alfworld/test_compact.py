@@ -1,0 +1,55 @@
+"""The compact observations, written out by hand for the tiny room."""
+
+import gymnasium
+import pytest
+from conftest import TINY
+from tiny import document, write
+
+ROOM = "countertop 1, desk 1, drawer 1, fridge 1, microwave 1, shelf 2, shelf 1, sinkbasin 1"
+
+
+@pytest.fixture
+def env(tmp_path):
+    write(tmp_path, TINY, document())
+    return gymnasium.make("sandgym/ALFWorld-v0", data=tmp_path, observation_mode="compact")
+
+
+def test_the_first_observation_has_the_task_and_every_receptacle(env):
+    observation, _ = env.reset()
+    assert observation == f"put a mug in shelf. hold nothing. room: {ROOM}"
+
+
+@pytest.mark.parametrize(
+    ("commands", "last"),
+    [
+        ("go to fridge 1", "hold nothing. fridge 1: closed"),
+        ("go to fridge 1; open fridge 1", "hold nothing. fridge 1: apple 1"),
+        ("go to sinkbasin 1", "hold nothing. sinkbasin 1: nothing"),
+        ("go to desk 1", "hold nothing. desk 1: desklamp 1, mug 2; drawer 1: closed"),
+        ("go to desk 1; take mug 2 from desk 1", "hold mug 2. desk 1: desklamp 1; drawer 1: closed"),
+        (
+            "go to countertop 1; take apple 2 from countertop 1; go to microwave 1; heat apple 2 with microwave 1",
+            "hold hot apple 2. microwave 1: closed",
+        ),
+        (
+            "go to fridge 1; open fridge 1; take apple 1 from fridge 1; go to sinkbasin 1; "
+            "clean apple 1 with sinkbasin 1",
+            "hold clean cool apple 1. sinkbasin 1: nothing",
+        ),
+    ],
+)
+def test_what_is_held_and_what_is_here(env, commands, last):
+    env.reset()
+    for command in commands.split("; "):
+        observation, *_, info = env.step(command)
+        assert info["action_valid"]
+    assert observation == f"put a mug in shelf. {last}"
+
+
+def test_a_command_that_does_nothing_says_so(env):
+    env.reset()
+    env.step("go to desk 1")
+    observation, *_ = env.step("go to desk 1")
+    assert (
+        observation == "nothing happens. put a mug in shelf. hold nothing. desk 1: desklamp 1, mug 2; drawer 1: closed"
+    )
