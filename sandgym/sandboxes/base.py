@@ -1,0 +1,376 @@
+"""What every sandbox offers, whatever keeps its files.
+
+Invariant: a sandbox is its writable view (the repository, HOME and ``/tmp``), the working
+folder and the exported variables; no process lives between two commands. A snapshot holds
+all of that, so what happens after ``restore`` depends on the snapshot and on nothing else.
+
+Paths are absolute and as seen from inside.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import posixpath
+import stat
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from sandgym.core import SandboxError, SnapshotMismatch, digest_of
+
+HOME = "/home/agent"
+TMP = "/tmp"
+Change = Literal["added", "changed", "deleted"]
+
+
+class SandboxLost(SandboxError):  # noqa: N818
+    """What holds the sandbox (its folders, its container) vanished behind its back."""
+
+
+class Unconfinable(SandboxError):  # noqa: N818
+    """Commands cannot be confined on this machine, and were not allowed to run unconfined."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What a command may use.
+
+    Attributes:
+        memory_bytes: of all processes together, resident; and of each one, address space.
+        processes: that exist at the same time, threads included.
+        file_bytes: size of one file.
+        disk_bytes: of everything that is not in the image.
+        output_chars: beyond which the middle of the output is left out.
+        timeout: seconds, where ``run`` is given none.
+    """
+
+    memory_bytes: int = 4 << 30
+    processes: int = 256
+    file_bytes: int = 1 << 30
+    disk_bytes: int = 4 << 30
+    output_chars: int = 10_000
+    timeout: float = 60.0
+
+
+@dataclasses.dataclass(frozen=True)
+class CommandResult:
+    """What a command did.
+
+    Attributes:
+        returncode: as a shell reports it, 128 + n for signal n; None after a time-out.
+        output: standard output and standard error together, its middle left out where it is too long.
+        truncated: whether it was.
+        timed_out: whether the time was up.
+        ended_background: processes that it left behind, and that were ended.
+    """
+
+    returncode: int | None
+    output: str
+    truncated: bool = False
+    timed_out: bool = False
+    ended_background: int = 0
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FolderImage:
+    """A folder of this machine whose content appears at ``workdir``.
+
+    Around it, the programs and libraries of this machine can be read. The folder must not
+    change while sandboxes of the image live; it is never written to.
+
+    Attributes:
+        root: the folder.
+        workdir: where it appears; also the working folder at the start.
+        env: exported variables at the start, beside HOME, PATH and the like.
+        mounts: further folders or files that can be read: path inside to path on this machine.
+    """
+
+    root: Path
+    workdir: str = "/testbed"
+    env: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    mounts: Mapping[str, Path] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for inside in (self.workdir, *self.mounts):
+            if posixpath.normpath(inside) != inside or not inside.startswith("/") or inside == "/":
+                raise ValueError(f"{inside!r} is no absolute, normal path inside a sandbox")
+        if any(within(self.workdir, taken) or within(taken, self.workdir) for taken in (HOME, TMP, "/proc", "/dev")):
+            raise ValueError(f"{self.workdir!r} is taken; choose another workdir")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DockerImage:
+    """An image of a Docker engine, for the docker backend only.
+
+    Attributes:
+        name: as ``docker pull`` takes it.
+        workdir: the repository in it.
+        env: exported variables at the start, beside the image's.
+    """
+
+    name: str
+    workdir: str = "/testbed"
+    env: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+Image = FolderImage | DockerImage
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Entry:
+    """What is at a path.
+
+    Attributes:
+        kind: of it.
+        mode: permission bits.
+        content: SHA-256 of a file, target of a link, otherwise empty.
+        size: of a file, in bytes.
+    """
+
+    kind: Literal["file", "folder", "link", "fifo"]
+    mode: int
+    content: str = ""
+    size: int = dataclasses.field(default=0, compare=False)
+
+
+Changes = Mapping[str, Entry | None]  # path to what is there now; None where something was deleted
+
+
+class SandboxSnapshot(abc.ABC):
+    """A saved sandbox: immutable, and picklable as a reference to the store of its backend.
+
+    A pickle can be restored by any process as long as the process that made the snapshot
+    lives. Equality and hash are those of ``digest``.
+
+    Attributes:
+        image: identity of the image.
+        cwd: working folder.
+        variables: exported variables.
+        bytes: that it takes, beside the image.
+    """
+
+    def __init__(self, image: str, cwd: str, variables: Mapping[str, str]) -> None:
+        self.image = image
+        self.cwd = cwd
+        self.variables = dict(variables)
+        self._digest: str | None = None
+
+    @property
+    @abc.abstractmethod
+    def changes(self) -> Changes:
+        """Every path whose kind, mode or content differs from the image."""
+
+    @property
+    @abc.abstractmethod
+    def bytes(self) -> int:
+        """What it costs to keep, in bytes on disk, beside the image."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256, in hexadecimal, of changes, working folder and variables; on every backend the same."""
+        if self._digest is None:
+            changes = {path: entry and (entry.kind, entry.mode, entry.content) for path, entry in self.changes.items()}
+            self._digest = digest_of(changes, self.cwd, self.variables)
+        return self._digest
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SandboxSnapshot) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.digest[:12]})"
+
+
+class Sandbox(abc.ABC):
+    """Files that commands may change, and that can be saved, restored and forked.
+
+    Attributes:
+        backend: name of what keeps the files.
+        image: from which it started.
+        limits: of its commands.
+        network: whether commands reach the network; without it, what they send is dropped.
+        cwd: working folder of the next command.
+        variables: exported variables of the next command.
+    """
+
+    backend: str
+    image: Image
+    limits: Limits
+    network: bool
+    cwd: str
+    variables: dict[str, str]
+
+    @abc.abstractmethod
+    def run(self, command: str, timeout: float | None = None) -> CommandResult:
+        """Run ``bash -c command``; when it returns, none of its processes is left.
+
+        The working folder and the exported variables that it ends with are those of the
+        next command, unless it was killed or replaced its exit trap.
+
+        Raises:
+            SandboxLost: the sandbox vanished.
+            SandboxError: this machine failed otherwise.
+        """
+
+    @abc.abstractmethod
+    def snapshot(self) -> SandboxSnapshot:
+        """Save the sandbox. Does not change it."""
+
+    @abc.abstractmethod
+    def restore(self, snapshot: SandboxSnapshot) -> None:
+        """Go to a saved state.
+
+        Raises:
+            SnapshotMismatch: the snapshot is of another image or backend.
+            SandboxLost: the snapshot's store is gone.
+        """
+
+    @abc.abstractmethod
+    def fork(self, k: int) -> list[Self]:
+        """``k`` sandboxes at this very state that share no future with this one."""
+
+    @abc.abstractmethod
+    def changes(self) -> Changes:
+        """Every path whose kind, mode or content differs from the image."""
+
+    @abc.abstractmethod
+    def _locate(self, path: str) -> Path | None:
+        """Where this machine keeps what is at a path without links, or None when nothing is there.
+
+        Raises:
+            PermissionError: the path is outside the writable view.
+        """
+
+    @abc.abstractmethod
+    def _put(self, path: str, data: bytes, mode: int) -> None:
+        """Write a file at a path without links, instead of what may be there."""
+
+    @abc.abstractmethod
+    def _in_image(self, path: str) -> bool:
+        """Whether the image has something at the path."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Remove the sandbox; its snapshots stay. May be called twice."""
+
+    def diff(self) -> dict[str, Change]:
+        """What differs from the image, by path."""
+        return {
+            path: "deleted" if entry is None else "changed" if self._in_image(path) else "added"
+            for path, entry in sorted(self.changes().items())
+        }
+
+    def read(self, path: str) -> bytes:
+        """Content of a file of the writable view; links are followed as they lead inside.
+
+        Raises:
+            FileNotFoundError, IsADirectoryError: there is no such file.
+            PermissionError: it is outside the writable view.
+        """
+        resolved = self._resolve(path)
+        host = self._locate(resolved)
+        if host is None:
+            raise FileNotFoundError(f"no {path} in the sandbox")
+        mode = host.lstat().st_mode
+        if not stat.S_ISREG(mode):
+            raise IsADirectoryError(f"{path} in the sandbox is no file")
+        return host.read_bytes()
+
+    def write(self, path: str, data: bytes, mode: int | None = None) -> None:
+        """Write a file of the writable view, with the folders that lead to it.
+
+        A link or file at the path itself is replaced; links before it are followed as they
+        lead inside.
+
+        Args:
+            path: of the file.
+            data: its content.
+            mode: permission bits; by default those of the present file, or 0o644.
+
+        Raises:
+            IsADirectoryError: a folder is there.
+            NotADirectoryError: a file is where a folder should be.
+            PermissionError: it is outside the writable view.
+        """
+        folder, name = posixpath.split(posixpath.normpath(path))
+        resolved = posixpath.join(self._resolve(folder), name)
+        host = self._locate(resolved)
+        present = host.lstat().st_mode if host is not None else 0
+        if stat.S_ISDIR(present):
+            raise IsADirectoryError(f"{path} in the sandbox is a folder")
+        if mode is None:
+            mode = stat.S_IMODE(present) if stat.S_ISREG(present) else 0o644
+        self._put(resolved, data, mode)
+
+    def _resolve(self, path: str) -> str:
+        """The path with every link in it replaced by what it leads to."""
+        return resolve(path, self._link_target)
+
+    def _link_target(self, path: str) -> str | None:
+        try:
+            host = self._locate(path)
+        except PermissionError:
+            return None
+        return str(host.readlink()) if host is not None and host.is_symlink() else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{self.backend} sandbox of {getattr(self.image, 'root', getattr(self.image, 'name', ''))}>"
+
+
+def within(path: str, folder: str) -> bool:
+    """Whether the path is the folder or below it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def resolve(path: str, link_target: Callable[[str], str | None]) -> str:
+    """A path without links, as it is seen from inside.
+
+    Args:
+        path: absolute.
+        link_target: where the link at a path without links points, or None where no link is.
+
+    Raises:
+        OSError: links that lead nowhere but to each other.
+    """
+    if not path.startswith("/"):
+        raise ValueError(f"{path!r} is not absolute")
+    done, todo, links = "/", path.split("/")[::-1], 0
+    while todo:
+        part = todo.pop()
+        if part in ("", "."):
+            continue
+        if part == "..":
+            done = posixpath.dirname(done)
+            continue
+        here = posixpath.join(done, part)
+        target = link_target(here)
+        if target is None:
+            done = here
+            continue
+        links += 1
+        if links > 40:
+            raise OSError(f"too many links in {path}")
+        if target.startswith("/"):
+            done = "/"
+        todo.extend(target.split("/")[::-1])
+    return done
+
+
+def check_restorable(snapshot: Any, kind: type[SandboxSnapshot], image: str) -> None:
+    """Raise ``SnapshotMismatch`` unless the snapshot is of this kind and image."""
+    if not isinstance(snapshot, kind):
+        raise SnapshotMismatch(f"{snapshot!r} is of another backend; this one takes a {kind.__name__}")
+    if snapshot.image != image:
+        raise SnapshotMismatch(f"{snapshot!r} is of another image")

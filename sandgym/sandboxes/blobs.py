@@ -1,0 +1,74 @@
+"""Contents of files that snapshots keep, each once.
+
+Invariant: a blob is removed when no snapshot of this process refers to it, unless a
+snapshot that does was pickled; then it stays as long as the process.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import weakref
+from pathlib import Path
+from typing import Any
+
+from sandgym.sandboxes.reaper import process_folder
+from sandgym.sandboxes.tree import readable
+
+
+class Blob:
+    """Content of a file.
+
+    Attributes:
+        digest: SHA-256 of it, in hexadecimal.
+        path: of the file that has it.
+        size: in bytes.
+    """
+
+    __slots__ = ("__weakref__", "_finalizer", "digest", "path", "size")
+
+    def __init__(self, digest: str, path: Path, size: int, owned: bool) -> None:
+        self.digest = digest
+        self.path = path
+        self.size = size
+        self._finalizer = weakref.finalize(self, _forget, path, os.getpid()) if owned else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._finalizer is not None:
+            self._finalizer.detach()
+        return (_found, (self.digest, str(self.path), self.size))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Blob) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+_BLOBS: weakref.WeakValueDictionary[tuple[int, str], Blob] = weakref.WeakValueDictionary()
+
+
+def keep(host: str, digest: str) -> Blob:
+    """The blob of a file's content, copied unless it is kept already."""
+    blob = _BLOBS.get((os.getpid(), digest))
+    if blob is None:
+        folder = process_folder() / "blobs"
+        folder.mkdir(exist_ok=True)
+        path = folder / digest
+        if not path.exists():
+            temporary = path.with_suffix(".new")
+            readable(host, lambda source: shutil.copyfile(source, temporary))
+            temporary.replace(path)
+        blob = _BLOBS[os.getpid(), digest] = Blob(digest, path, path.stat().st_size, owned=True)
+    return blob
+
+
+def _found(digest: str, path: str, size: int) -> Blob:
+    """The blob of a pickle: this process's own, or another's, which is not ours to remove."""
+    blob = _BLOBS.get((os.getpid(), digest))
+    return blob if blob is not None else Blob(digest, Path(path), size, owned=False)
+
+
+def _forget(path: Path, pid: int) -> None:
+    if pid == os.getpid():
+        path.unlink(missing_ok=True)

@@ -1,0 +1,329 @@
+"""The ``copy`` backend: every sandbox is a copy of the image; snapshots keep what changed.
+
+Invariant: what is known of a path is true as long as the path's inode, size, mode and times
+are those that were recorded; a command cannot set a change time. Snapshots share blobs,
+which are files named by their SHA-256 and never written again.
+
+Hard links become files of their own, and sockets are not kept.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from sandgym.core import SandboxError
+from sandgym.sandboxes import isolation, unconfined
+from sandgym.sandboxes.base import (
+    Changes,
+    CommandResult,
+    Entry,
+    FolderImage,
+    Limits,
+    Sandbox,
+    SandboxLost,
+    SandboxSnapshot,
+    Unconfinable,
+    check_restorable,
+)
+from sandgym.sandboxes.blobs import Blob, keep
+from sandgym.sandboxes.reaper import process_folder, remove
+from sandgym.sandboxes.tree import (
+    HOME_MODE,
+    PARTS,
+    TMP_MODE,
+    Found,
+    copy_tree,
+    differences,
+    entry_of,
+    tree_of,
+)
+
+_RACY = 50_000_000  # nanoseconds: a change so soon after a look may leave all times as they were
+
+Signature = tuple[int, int, int, int, int]
+
+
+class _Known(NamedTuple):
+    signature: Signature | None
+    entry: Entry | None
+
+
+class Saved(NamedTuple):
+    """What is at a changed path, and where its content is kept.
+
+    Attributes:
+        entry: None where the path was deleted.
+        blob: content of a file that differs from the image's.
+        mtime_ns: of a file.
+    """
+
+    entry: Entry | None
+    blob: Blob | None
+    mtime_ns: int
+
+
+class CopyingSnapshot(SandboxSnapshot):
+    """Changed paths and the blobs of their content."""
+
+    def __init__(self, image: str, cwd: str, variables: Mapping[str, str], saved: Mapping[str, Saved]) -> None:
+        super().__init__(image, cwd, variables)
+        self.saved = dict(saved)
+
+    @property
+    def changes(self) -> Changes:
+        """Every path whose kind, mode or content differs from the image."""
+        return {path: item.entry for path, item in self.saved.items()}
+
+    @property
+    def bytes(self) -> int:
+        """Size of the blobs, of which snapshots that have the same share one."""
+        return sum({item.blob.digest: item.blob.size for item in self.saved.values() if item.blob}.values())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.image, self.cwd, self.variables, self.saved))
+
+
+def problem() -> str | None:
+    """Why the backend does not work here; None where it does."""
+    return isolation.problem()
+
+
+class CopyingSandbox(Sandbox):
+    """See the module. ``unconfined`` allows commands to run without namespaces where there are none."""
+
+    backend = "copy"
+    image: FolderImage
+
+    def __init__(
+        self, image: FolderImage, limits: Limits | None = None, network: bool = False, *, unconfined: bool = False
+    ) -> None:
+        self.image, self.limits, self.network, self._unconfined = image, limits or Limits(), network, unconfined
+        self.cwd = image.workdir
+        self.variables = isolation.first_variables(image)
+        self._tree = tree_of(image)
+        self._known: dict[str, _Known] = {}
+        self._changed: dict[str, Saved] = {}
+        self._folder = Path(tempfile.mkdtemp(prefix="copy-", dir=process_folder()))
+        try:
+            for part, mode in zip(PARTS, (None, HOME_MODE, TMP_MODE), strict=True):
+                top = self._folder / part
+                if mode is None:
+                    copy_tree(image.root, top, isolation.give_to_agent)
+                else:
+                    top.mkdir()
+                    top.chmod(mode)
+                    isolation.give_to_agent(top)
+            self._look(self._tree.entries)
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, command: str, timeout: float | None = None) -> CommandResult:
+        """See the base class.
+
+        Raises:
+            Unconfinable: commands cannot be confined here, and running them unconfined was not allowed.
+        """
+        self._check_alive()
+        if (reason := isolation.problem()) is None:
+            execute = isolation.execute
+        elif self._unconfined:
+            execute = unconfined.execute
+        else:
+            raise Unconfinable(
+                f"commands cannot be confined here ({reason}); unconfined=True runs them as this process's user, "
+                "who may change any of its files"
+            )
+        image_bytes = sum(entry.size for entry in self._tree.entries.values())
+        view = isolation.View(self._folder, self._tree.places.inside, image_bytes=image_bytes)
+        result, state = execute(
+            view,
+            self.image,
+            command,
+            cwd=self.cwd,
+            variables=self.variables,
+            limits=self.limits,
+            network=self.network,
+            timeout=timeout,
+        )
+        if state is not None:
+            self.cwd, self.variables = state
+        return result
+
+    def snapshot(self) -> CopyingSnapshot:
+        """See the base class."""
+        self._check_alive()
+        self._look()
+        return CopyingSnapshot(self._tree.identity, self.cwd, self.variables, self._changed)
+
+    def restore(self, snapshot: SandboxSnapshot) -> None:
+        """See the base class."""
+        self._check_alive()
+        check_restorable(snapshot, CopyingSnapshot, self._tree.identity)
+        assert isinstance(snapshot, CopyingSnapshot)
+        self._look()
+        wanted = snapshot.saved
+        for item in wanted.values():
+            if item.blob is not None and not item.blob.path.exists():
+                raise SandboxLost(f"{snapshot!r} is gone with the process that made it")
+        touched = sorted(
+            path
+            for path in self._changed.keys() | wanted.keys()
+            if self._changed.get(path, _IMAGE) != wanted.get(path, _IMAGE)
+        )
+        for path in reversed(touched):
+            self._clear(path, self._target(path, wanted).entry)
+        for path in touched:
+            self._make(path, self._target(path, wanted))
+        for path in reversed(touched):  # modes last, since a folder may forbid to write into it
+            self._set_mode(path, self._target(path, wanted).entry)
+        self._changed = dict(wanted)
+        for path in touched:
+            self._record(path, self._target(path, wanted).entry)
+        self.cwd, self.variables = snapshot.cwd, dict(snapshot.variables)
+
+    def fork(self, k: int) -> list[Self]:
+        """See the base class."""
+        if k < 0:
+            raise ValueError(f"cannot fork {k} times")
+        saved = self.snapshot()
+        forks: list[Self] = []
+        try:
+            for _ in range(k):
+                forks.append(type(self)(self.image, self.limits, self.network, unconfined=self._unconfined))
+                forks[-1].restore(saved)
+        except BaseException:
+            for each in forks:
+                each.close()
+            raise
+        return forks
+
+    def changes(self) -> Changes:
+        """See the base class."""
+        self._check_alive()
+        self._look()
+        return {path: item.entry for path, item in self._changed.items()}
+
+    def close(self) -> None:
+        """See the base class."""
+        remove(self._folder)
+
+    def _locate(self, path: str) -> Path | None:
+        host = self._host(path)
+        return host if os.path.lexists(host) else None
+
+    def _in_image(self, path: str) -> bool:
+        return path in self._tree.entries
+
+    def _put(self, path: str, data: bytes, mode: int) -> None:
+        self._check_alive()
+        host = self._host(path)
+        for folder in reversed(host.relative_to(self._folder).parents[:-1]):
+            here = self._folder / folder
+            if not here.is_dir():
+                here.mkdir(mode=0o755)
+                isolation.give_to_agent(here)
+        host.unlink(missing_ok=True)
+        host.write_bytes(data)
+        isolation.give_to_agent(host)
+        host.chmod(mode)
+
+    def _host(self, path: str) -> Path:
+        return self._tree.places.on_host(self._folder, path)
+
+    def _check_alive(self) -> None:
+        if not (self._folder / PARTS[0]).is_dir():
+            raise SandboxLost(f"the sandbox in {self._folder} was closed or removed")
+
+    def _look(self, from_image: Mapping[str, Entry] | None = None) -> None:
+        """Learn what is at every path; of a fresh copy, what the image has."""
+        known, self._known = self._known, {}
+        now = time.time_ns()
+        different: dict[str, Entry | None] = {}
+        statuses: dict[str, Found] = {}
+        for found in self._tree.places.walk(self._folder):
+            signature = _signature(found.status)
+            before = known.get(found.path)
+            if from_image is not None:
+                entry = from_image.get(found.path)
+            elif before is not None and before.signature == signature:
+                entry = before.entry
+            else:
+                entry = entry_of(found)
+            settled = now - found.status.st_ctime_ns > _RACY
+            self._known[found.path] = _Known(signature if settled or from_image is not None else None, entry)
+            if entry is not self._tree.entries.get(found.path) and entry is not None:
+                different[found.path] = entry
+                statuses[found.path] = found
+        for path in self._tree.entries.keys() - self._known.keys():
+            different[path] = None
+        changed = {}
+        for path, entry in differences(self._tree, different).items():
+            blob = keep(statuses[path].host, entry.content) if entry and entry.kind == "file" else None
+            mtime = statuses[path].status.st_mtime_ns if path in statuses else 0
+            changed[path] = Saved(entry, blob, mtime)
+        self._changed = changed
+
+    def _target(self, path: str, wanted: Mapping[str, Saved]) -> Saved:
+        return wanted[path] if path in wanted else Saved(self._tree.entries.get(path), None, 0)
+
+    def _clear(self, path: str, target: Entry | None) -> None:
+        """Remove what is at a path, unless it is the folder that is wanted there."""
+        host = self._host(path)
+        if not os.path.lexists(host):
+            return
+        if not (target and target.kind == "folder" and host.is_dir() and not host.is_symlink()):
+            remove(host)
+        else:
+            host.chmod(0o700)
+
+    def _make(self, path: str, target: Saved) -> None:
+        entry, host = target.entry, self._host(path)
+        if entry is None:
+            return
+        if entry.kind == "folder":
+            host.mkdir(exist_ok=True)
+        elif entry.kind == "link":
+            host.symlink_to(entry.content)
+        elif entry.kind == "fifo":
+            os.mkfifo(host)
+        elif target.blob is not None:
+            shutil.copyfile(target.blob.path, host)
+            os.utime(host, ns=(target.mtime_ns, target.mtime_ns))
+        else:
+            self._copy_from_image(path, host)
+        isolation.give_to_agent(host)
+
+    def _copy_from_image(self, path: str, host: Path) -> None:
+        source = self._tree.source(path)
+        try:
+            shutil.copyfile(source, host)
+        except OSError as error:
+            raise SandboxError(f"the image has changed: {error}") from error
+        shutil.copystat(source, host)
+
+    def _set_mode(self, path: str, entry: Entry | None) -> None:
+        if entry is not None and entry.kind != "link":
+            self._host(path).chmod(entry.mode)
+
+    def _record(self, path: str, entry: Entry | None) -> None:
+        if entry is None:
+            self._known.pop(path, None)
+        else:
+            self._known[path] = _Known(_signature(self._host(path).lstat()), entry)
+
+
+_IMAGE = Saved(None, None, -1)  # stands for: as in the image
+
+
+def _signature(status: os.stat_result) -> Signature:
+    if stat.S_ISDIR(status.st_mode):  # whose times say nothing about itself
+        return (status.st_mode, 0, 0, 0, 0)
+    return (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)

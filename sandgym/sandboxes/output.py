@@ -1,0 +1,54 @@
+"""Reading what a command writes, however much it is.
+
+Invariant: memory does not depend on how much is written; the first and the last half of
+the allowed characters are kept.
+"""
+
+from __future__ import annotations
+
+_CONTINUATION = bytes(range(0x80, 0xC0))
+_WIDEST = 4  # bytes of a character in UTF-8
+
+
+class CappedOutput:
+    """Collects output and leaves out its middle.
+
+    Args:
+        limit: characters to keep.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._half = limit // 2
+        self._limit = limit
+        self._room = (limit + 1) * _WIDEST
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._characters = 0  # in what is in neither
+
+    def add(self, data: bytes) -> None:
+        """Take the next bytes."""
+        missing = self._room - len(self._head)
+        if missing > 0:
+            self._head += data[:missing]
+            data = data[missing:]
+        if not data:
+            return
+        self._tail += data
+        excess = len(self._tail) - self._room
+        if excess > self._room:
+            self._characters += len(self._tail[:excess].translate(None, _CONTINUATION))
+            del self._tail[:excess]
+
+    def text(self) -> tuple[str, bool]:
+        """What is kept, with the number of characters left out in the middle; and whether any were."""
+        if not self._characters:
+            text = (self._head + self._tail).decode("utf-8", "replace")
+            if len(text) <= self._limit:
+                return text, False
+            head = tail = text
+            left_out = len(text) - 2 * self._half
+        else:
+            head, tail = self._head.decode("utf-8", "replace"), self._tail.decode("utf-8", "replace")
+            left_out = len(head) + self._characters + len(tail) - 2 * self._half
+        first, last = head[: self._half], tail[len(tail) - self._half :]
+        return f"{first}\n[... {left_out} characters left out ...]\n{last}", True

@@ -1,0 +1,146 @@
+"""What this process makes outside itself, and the removal of what dead processes left.
+
+Invariant: everything that outlives a crash carries the label of the process that made it,
+and only what carries the label of a dead process of this machine is removed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import os
+import platform
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+from sandgym.core import SandboxError
+from sandgym.data import data_root
+
+_DEAD = ".removing-"
+
+
+def store_root() -> Path:
+    """Where sandboxes are kept: ``$SANDGYM_SANDBOXES``, or ``sandboxes`` under the data root."""
+    given = os.environ.get("SANDGYM_SANDBOXES")
+    return Path(given).expanduser().absolute() if given else data_root().absolute() / "sandboxes"
+
+
+@functools.cache
+def _label(pid: int) -> str:
+    return "_".join((*_machine(), str(pid), _started(pid) or "0"))
+
+
+def owner_label() -> str:
+    """The label of this process: machine, boot, PID namespace, PID and start time."""
+    return _label(os.getpid())
+
+
+def is_dead(label: str) -> bool:
+    """Whether the process of a label is certainly dead; False where this machine cannot tell."""
+    parts = label.split("_")
+    if len(parts) != 5 or not parts[3].isdigit():
+        return False
+    host, boot, namespace = _machine()
+    if parts[0] != host:
+        return False
+    if parts[1] != boot:
+        return True
+    return parts[2] == namespace and _started(int(parts[3])) != parts[4]
+
+
+@functools.cache
+def _machine() -> tuple[str, str, str]:
+    host = "".join(letter for letter in platform.node() if letter.isalnum() or letter in ".-") or "host"
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:13]
+        namespace = str(os.stat("/proc/self/ns/pid").st_ino)
+    except OSError:
+        boot, namespace = "0", "0"
+    return host, boot, namespace
+
+
+def _started(pid: int) -> str | None:
+    """Start time of a process, in clock ticks since boot or as ``ps`` says it; None when there is none."""
+    if os.path.isdir("/proc/self"):
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return None
+        return None if fields[0] in "ZX" else fields[19]
+    said = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    return "".join(filter(str.isalnum, said)) or None
+
+
+_FOLDERS: dict[tuple[int, Path], Path] = {}
+
+
+def process_folder() -> Path:
+    """The folder of everything that this process keeps; made, after a cleaning, at the first call.
+
+    Raises:
+        SandboxError: it cannot be made.
+    """
+    root = store_root()
+    key = (os.getpid(), root)
+    folder = _FOLDERS.get(key)
+    if folder is None:
+        clean()
+        folder = root / owner_label()
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise SandboxError(
+                f"cannot write to {root}: {error.strerror}; set SANDGYM_SANDBOXES to another folder"
+            ) from error
+        _FOLDERS[key] = folder
+        atexit.register(_leave, os.getpid(), folder)
+    return folder
+
+
+def _leave(pid: int, folder: Path) -> None:
+    if pid == os.getpid():
+        remove(folder)
+
+
+def clean() -> list[str]:
+    """Remove what dead processes left on this machine; says what was removed."""
+    removed = []
+    root = store_root()
+    for folder in sorted(root.iterdir()) if root.is_dir() else ():
+        dead = folder.name.startswith(_DEAD)
+        if not dead and is_dead(folder.name):
+            target = folder.with_name(_DEAD + folder.name)
+            with contextlib.suppress(OSError):  # another process is faster
+                folder.rename(target)
+                folder, dead = target, True
+        if dead:
+            remove(folder)
+            removed.append(f"folder {folder.name.removeprefix(_DEAD)} in {root}")
+    return removed
+
+
+def remove(path: Path) -> None:
+    """Remove a file or folder whatever its permissions are; what is gone already is fine."""
+    if path.is_dir() and not path.is_symlink():
+        try:
+            shutil.rmtree(path)
+        except FileNotFoundError:
+            shutil.rmtree(path, ignore_errors=True)
+        except PermissionError:
+            _open_up(path)
+            shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _open_up(path: Path) -> None:
+    """Let the owner list and change every folder at and below ``path``."""
+    with contextlib.suppress(OSError):
+        path.chmod(0o700)
+        with os.scandir(path) as items:
+            for item in items:
+                if stat.S_ISDIR(item.stat(follow_symlinks=False).st_mode):
+                    _open_up(Path(item.path))

@@ -1,0 +1,256 @@
+"""The files of an image and of a view, and what is at each path.
+
+Invariant: entries depend on kind, permission bits and content alone, never on times,
+owners or inode numbers; links are never followed. A view is a folder with one part for
+each writable place: the repository, HOME and ``/tmp``.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import stat
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from sandgym.core import SandboxError, digest_of
+from sandgym.sandboxes.base import HOME, TMP, Entry, FolderImage, within
+
+PARTS = ("work", "home", "tmp")
+T = TypeVar("T")
+_FICLONE = 0x40049409  # ioctl_ficlone(2)
+HOME_MODE, TMP_MODE = 0o755, 0o1777
+
+
+class Found(NamedTuple):
+    """One path of a walk.
+
+    Attributes:
+        path: as seen from inside.
+        host: where it is on this machine.
+        status: ``lstat`` of it.
+    """
+
+    path: str
+    host: str
+    status: os.stat_result
+
+
+class Places:
+    """Which part of a view appears where."""
+
+    def __init__(self, workdir: str) -> None:
+        self.inside = {"work": workdir, "home": HOME, "tmp": TMP}
+
+    def split(self, path: str) -> tuple[str, str]:
+        """Part and path below it.
+
+        Raises:
+            PermissionError: the path is in no part.
+        """
+        for part, top in self.inside.items():
+            if within(path, top):
+                return part, path[len(top) + 1 :]
+        raise PermissionError(f"{path} is outside the writable view of the sandbox")
+
+    def on_host(self, view: Path, path: str) -> Path:
+        """Where a view keeps the path."""
+        part, below = self.split(path)
+        return view / part / below if below else view / part
+
+    def walk(self, view: Path) -> Iterator[Found]:
+        """Everything in a view, folders before their content."""
+        for part, top in self.inside.items():
+            yield from walk(str(view / part), top)
+
+
+class ImageTree:
+    """The content of a folder image, read once.
+
+    Attributes:
+        entries: by path inside.
+        identity: SHA-256 of the entries.
+        root: the folder.
+    """
+
+    def __init__(self, image: FolderImage) -> None:
+        self.root = image.root
+        if not image.root.is_dir():
+            raise SandboxError(f"the image {image.root} is no folder")
+        self.places = Places(image.workdir)
+        self.signature = _signature(image.root)
+        self.entries: dict[str, Entry] = {}
+        for found in walk(str(image.root), image.workdir):
+            if (entry := entry_of(found)) is not None:
+                self.entries[found.path] = entry
+        self.entries[HOME] = Entry("folder", HOME_MODE)
+        self.entries[TMP] = Entry("folder", TMP_MODE)
+        self.identity = digest_of(
+            {path: (entry.kind, entry.mode, entry.content) for path, entry in self.entries.items()}
+        )
+        self._below: dict[str, list[str]] | None = None
+
+    def source(self, path: str) -> Path:
+        """Where the image keeps a path of the working folder."""
+        return self.root / self.places.split(path)[1]
+
+    def below(self, path: str) -> Iterator[str]:
+        """Every path of the image below a folder."""
+        if self._below is None:
+            self._below = {}
+            for each in self.entries:
+                self._below.setdefault(os.path.dirname(each), []).append(each)
+        for child in self._below.get(path, ()):
+            yield child
+            yield from self.below(child)
+
+
+_BY_IMAGE: weakref.WeakKeyDictionary[FolderImage, ImageTree] = weakref.WeakKeyDictionary()
+_BY_PLACE: collections.OrderedDict[tuple[str, str], ImageTree] = collections.OrderedDict()
+_KEPT = 64  # trees of images that no image object refers to any more
+
+
+def tree_of(image: FolderImage) -> ImageTree:
+    """The tree of an image, read again only when another image object finds the folder changed."""
+    tree = _BY_IMAGE.get(image)
+    if tree is None:
+        place = (os.path.realpath(image.root), image.workdir)
+        tree = _BY_PLACE.get(place)
+        if tree is None or tree.signature != _signature(image.root):
+            tree = ImageTree(image)
+        _BY_IMAGE[image] = _BY_PLACE[place] = tree
+        _BY_PLACE.move_to_end(place)
+        while len(_BY_PLACE) > _KEPT:
+            _BY_PLACE.popitem(last=False)
+    return tree
+
+
+def _signature(root: Path) -> str:
+    """SHA-256 of names, sizes and times."""
+    facts = hashlib.sha256()
+    for found in walk(str(root), ""):
+        status = found.status
+        facts.update(os.fsencode(found.path) + b"\0")
+        facts.update(b"%d %d %d %d;" % (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+    return facts.hexdigest()
+
+
+def walk(top: str, inside: str) -> Iterator[Found]:
+    """Everything at and below a folder of this machine, folders before their content.
+
+    Folders that cannot be listed are made listable while they are read.
+    """
+    yield Found(inside, top, os.lstat(top))
+    stack = [(top, inside)]
+    while stack:
+        folder, path = stack.pop()
+        for item in readable(folder, _listing):
+            status = item.stat(follow_symlinks=False)
+            below = f"{path}/{item.name}"
+            yield Found(below, item.path, status)
+            if stat.S_ISDIR(status.st_mode):
+                stack.append((item.path, below))
+
+
+def _listing(folder: str) -> list[os.DirEntry[str]]:
+    with os.scandir(folder) as items:
+        listed = list(items)
+    for item in listed:
+        item.stat(follow_symlinks=False)  # kept by the entry: needs the folder to be searchable
+    return listed
+
+
+def readable(path: str, read: Callable[[str], T]) -> T:
+    """``read(path)``, with the owner's permission to do so given for that time where it lacks."""
+    try:
+        return read(path)
+    except PermissionError:
+        mode = stat.S_IMODE(os.lstat(path).st_mode)
+        os.chmod(path, mode | (0o700 if os.path.isdir(path) else 0o400))
+        try:
+            return read(path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.chmod(path, mode)
+
+
+def entry_of(found: Found, content: Callable[[Found], str] | None = None) -> Entry | None:
+    """The entry of something found; None for what is no content, such as a socket.
+
+    Args:
+        found: by ``walk``.
+        content: gives the SHA-256 of a file; by default it is computed.
+    """
+    mode = found.status.st_mode
+    bits = stat.S_IMODE(mode)
+    if stat.S_ISREG(mode):
+        digest = content(found) if content else sha256(found.host)
+        return Entry("file", bits, digest, found.status.st_size)
+    if stat.S_ISDIR(mode):
+        return Entry("folder", bits)
+    if stat.S_ISLNK(mode):
+        return Entry("link", 0o777, os.readlink(found.host))
+    if stat.S_ISFIFO(mode):
+        return Entry("fifo", bits)
+    return None
+
+
+def sha256(host: str) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+
+    def read(path: str) -> str:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    return readable(host, read)
+
+
+def differences(tree: ImageTree, present: Mapping[str, Entry | None]) -> dict[str, Entry | None]:
+    """Those of the given paths that differ from the image."""
+    return {path: entry for path, entry in present.items() if tree.entries.get(path) != entry}
+
+
+def copy_tree(source: Path, target: Path, own: Callable[[str], None]) -> None:
+    """Copy a folder with modes and times; sockets and devices are left out.
+
+    Args:
+        source: the folder.
+        target: where to; must not exist.
+        own: called with every path that was made.
+    """
+    folders: list[tuple[str, os.stat_result]] = []
+    for found in walk(str(source), str(target)):
+        mode, host = found.status.st_mode, found.path
+        if stat.S_ISDIR(mode):
+            os.mkdir(host)
+            folders.append((host, found.status))
+        elif stat.S_ISREG(mode):
+            _copy_file(found.host, host)
+            os.chmod(host, stat.S_IMODE(mode))
+        elif stat.S_ISLNK(mode):
+            os.symlink(os.readlink(found.host), host)
+        elif stat.S_ISFIFO(mode):
+            os.mkfifo(host, stat.S_IMODE(mode))
+        else:
+            continue
+        own(host)
+        if not stat.S_ISDIR(mode):
+            os.utime(host, ns=(found.status.st_atime_ns, found.status.st_mtime_ns), follow_symlinks=False)
+    for host, status in reversed(folders):
+        os.chmod(host, stat.S_IMODE(status.st_mode))
+        os.utime(host, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _copy_file(source: str, target: str) -> None:
+    """Copy the bytes of a file; they are shared where the file system can."""
+    with readable(source, lambda path: open(path, "rb")) as reader, open(target, "xb") as writer:
+        try:
+            fcntl.ioctl(writer.fileno(), _FICLONE, reader.fileno())
+        except OSError:
+            shutil.copyfileobj(reader, writer, 1 << 20)
