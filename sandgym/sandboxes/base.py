@@ -298,6 +298,7 @@ class Sandbox(abc.ABC):
         """
         folder, name = posixpath.split(posixpath.normpath(path))
         resolved = posixpath.join(self._resolve(folder), name)
+        self._check_folders(resolved)
         host = self._locate(resolved)
         present = host.lstat().st_mode if host is not None else 0
         if stat.S_ISDIR(present):
@@ -305,6 +306,16 @@ class Sandbox(abc.ABC):
         if mode is None:
             mode = stat.S_IMODE(present) if stat.S_ISREG(present) else 0o644
         self._put(resolved, data, mode)
+
+    def _check_folders(self, path: str) -> None:
+        """Raise unless whatever exists of the folders that lead to a path is a folder."""
+        while (path := posixpath.dirname(path)) != "/":
+            try:
+                host = self._locate(path)
+            except PermissionError:  # above the writable view
+                return
+            if host is not None and not stat.S_ISDIR(host.lstat().st_mode):
+                raise NotADirectoryError(f"{path} in the sandbox is no folder")
 
     def _resolve(self, path: str) -> str:
         """The path with every link in it replaced by what it leads to."""

@@ -12,7 +12,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
-from sandgym.sandboxes.reaper import process_folder
+from sandgym.sandboxes.reaper import process_folder, remove_with
 from sandgym.sandboxes.tree import readable
 
 
@@ -31,7 +31,7 @@ class Blob:
         self.digest = digest
         self.path = path
         self.size = size
-        self._finalizer = weakref.finalize(self, _forget, path, os.getpid()) if owned else None
+        self._finalizer = remove_with(self, path) if owned else None
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._finalizer is not None:
@@ -67,8 +67,3 @@ def _found(digest: str, path: str, size: int) -> Blob:
     """The blob of a pickle: this process's own, or another's, which is not ours to remove."""
     blob = _BLOBS.get((os.getpid(), digest))
     return blob if blob is not None else Blob(digest, Path(path), size, owned=False)
-
-
-def _forget(path: Path, pid: int) -> None:
-    if pid == os.getpid():
-        path.unlink(missing_ok=True)

@@ -33,7 +33,7 @@ from sandgym.sandboxes.base import (
     check_restorable,
 )
 from sandgym.sandboxes.blobs import Blob, keep
-from sandgym.sandboxes.reaper import process_folder, remove
+from sandgym.sandboxes.reaper import process_folder, remove, remove_with
 from sandgym.sandboxes.tree import (
     HOME_MODE,
     PARTS,
@@ -111,6 +111,7 @@ class CopyingSandbox(Sandbox):
         self._known: dict[str, _Known] = {}
         self._changed: dict[str, Saved] = {}
         self._folder = Path(tempfile.mkdtemp(prefix="copy-", dir=process_folder()))
+        self._remover = remove_with(self, self._folder)
         try:
             for part, mode in zip(PARTS, (None, HOME_MODE, TMP_MODE), strict=True):
                 top = self._folder / part
@@ -213,7 +214,7 @@ class CopyingSandbox(Sandbox):
 
     def close(self) -> None:
         """See the base class."""
-        remove(self._folder)
+        self._remover()
 
     def _locate(self, path: str) -> Path | None:
         host = self._host(path)

@@ -6,7 +6,6 @@ and only what carries the label of a dead process of this machine is removed.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import os
@@ -14,7 +13,10 @@ import platform
 import shutil
 import stat
 import subprocess
+import weakref
+from multiprocessing.util import Finalize
 from pathlib import Path
+from typing import Any
 
 from sandgym.core import SandboxError
 from sandgym.data import data_root
@@ -96,13 +98,23 @@ def process_folder() -> Path:
                 f"cannot write to {root}: {error.strerror}; set SANDGYM_SANDBOXES to another folder"
             ) from error
         _FOLDERS[key] = folder
-        atexit.register(_leave, os.getpid(), folder)
+        Finalize(None, _remove_own, (folder, os.getpid()), exitpriority=0)  # also where a worker process ends
     return folder
 
 
-def _leave(pid: int, folder: Path) -> None:
+def remove_with(owner: object, path: Path) -> weakref.finalize[..., Any]:
+    """Remove a file or folder when its owner is collected, or earlier when the result is called.
+
+    A process that was forked in between removes nothing of its parent's.
+    """
+    finalizer = weakref.finalize(owner, _remove_own, path, os.getpid())
+    finalizer.atexit = False  # then all of it goes at once
+    return finalizer
+
+
+def _remove_own(path: Path, pid: int) -> None:
     if pid == os.getpid():
-        remove(folder)
+        remove(path)
 
 
 def clean() -> list[str]:

@@ -94,21 +94,17 @@ class ImageTree:
         self.identity = digest_of(
             {path: (entry.kind, entry.mode, entry.content) for path, entry in self.entries.items()}
         )
-        self._below: dict[str, list[str]] | None = None
+        self._children: dict[str, list[str]] = {}
+        for path in self.entries:
+            self._children.setdefault(os.path.dirname(path), []).append(path)
 
     def source(self, path: str) -> Path:
         """Where the image keeps a path of the working folder."""
         return self.root / self.places.split(path)[1]
 
-    def below(self, path: str) -> Iterator[str]:
-        """Every path of the image below a folder."""
-        if self._below is None:
-            self._below = {}
-            for each in self.entries:
-                self._below.setdefault(os.path.dirname(each), []).append(each)
-        for child in self._below.get(path, ()):
-            yield child
-            yield from self.below(child)
+    def children(self, path: str) -> list[str]:
+        """What the image has directly below a folder."""
+        return self._children.get(path, [])
 
 
 _BY_IMAGE: weakref.WeakKeyDictionary[FolderImage, ImageTree] = weakref.WeakKeyDictionary()
