@@ -15,7 +15,7 @@ import numpy as np
 
 from sandgym.alfworld import rules, text
 from sandgym.alfworld.commands import admissible
-from sandgym.alfworld.compact import compact
+from sandgym.alfworld.compact import compact, visible
 from sandgym.alfworld.facts import NO_MEMORY, Memory, facts, remember
 from sandgym.alfworld.game import Game
 from sandgym.alfworld.gamefile import TASK_TYPES
@@ -64,6 +64,7 @@ class Play(NamedTuple):
         memory: of the past, where ``facts`` are wanted (see ``facts.remember``).
         history: the commands since the reset, empty ones for those that did nothing; all that an expert
             remembers follows from them.
+        seen: receptacles that have been looked into, as a bit mask; compact observations tell the others.
     """
 
     state: State
@@ -71,6 +72,7 @@ class Play(NamedTuple):
     won: bool
     memory: Memory = NO_MEMORY
     history: tuple[str, ...] = ()
+    seen: int = 0
 
 
 class _Playing(NamedTuple):
@@ -235,7 +237,8 @@ class ALFWorldEnv(InMemoryEnv):
         won = rules.won(game, after)
         memory = remember(game, before, parsed, state.memory) if "facts" in self._infos else NO_MEMORY
         observation = text.feedback(game, after, parsed, self._grammar)
-        return Play(after, observation, won, memory, (*state.history, command)), _WON if won else _VALID
+        seen = state.seen | visible(game, after)
+        return Play(after, observation, won, memory, (*state.history, command), seen), _WON if won else _VALID
 
     def _observe(self, task: int, state: Play) -> tuple[str, dict[str, Any]]:
         playing = self._lookup(task, state.state.naming)
@@ -255,7 +258,7 @@ class ALFWorldEnv(InMemoryEnv):
         if self._infos:
             self._add_infos(info, game, state)
         if self._mode == "compact":
-            return compact(game, state.state, state.observation != text.NOTHING_HAPPENS), info
+            return compact(game, state.state, state.seen, state.observation != text.NOTHING_HAPPENS), info
         return state.observation, info
 
     def _add_infos(self, info: dict[str, Any], game: Game, state: Play) -> None:

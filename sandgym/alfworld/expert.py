@@ -36,7 +36,7 @@ class _Moment(NamedTuple):
 
 
 class ALFWorldExpert:
-    """Plays as one of three kinds of demonstrators; all give admissible commands in every state.
+    """Plays as one of three kinds of demonstrators; all give admissible commands in every state, slips aside.
 
     - ``"explorer"`` knows what a player knows: it searches likely places first, takes what it
       needs when it sees it, and remembers the rest.
@@ -46,7 +46,7 @@ class ALFWorldExpert:
     Args:
         env: the environment that it plays in.
         noise: 0 plays its best. Otherwise each action is, with this probability, a slip: a step to a place
-            that does not help, a look, or a door opened or closed for nothing; and the explorer searches
+            that does not help, a look, a door opened or closed for nothing, or a command that is not possible; and the explorer searches
             in an order that is drawn in proportion to what places promise, not in the best one.
         seed: of slips and orders.
         kind: of demonstrator.

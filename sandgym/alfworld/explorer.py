@@ -17,7 +17,7 @@ DOORS = ("cabinet", "drawer", "fridge", "microwave", "safe")
 """Kinds of receptacles that are closed as a rule."""
 UNLIKELY = 40
 """A receptacle that promises less (see ``promise``) is no place to look, unless nothing else is left."""
-_SLIPS = {"go": 4, "door": 2, "examine": 1, "look": 1, "inventory": 1}
+_SLIPS = {"go": 4, "impossible": 3, "door": 2, "examine": 1, "look": 1, "inventory": 1}
 """What a useless step is -> how often."""
 
 
@@ -64,15 +64,24 @@ def random_order(known: Knowledge, draw: Draw) -> list[int]:
 
 
 def slip(known: Knowledge, admissible: Collection[str], best: str, draw: Draw) -> str:
-    """A useless step that a careless player might take instead of ``best``; ``best`` if there is none."""
+    """A useless step that a careless player might take instead of ``best``, at times one that is not possible."""
     useless = {f"go to {place.name}" for i, place in enumerate(known.places) if place.seen or _unlikely(known, i)}
     groups: dict[str, list[str]] = {}
     for command in admissible:
         verb = command.partition(" ")[0]
         if command != best and (verb != "go" or command in useless):
             groups.setdefault("door" if verb in ("open", "close") else verb, []).append(command)
-    chances = {name: chance for name, chance in _SLIPS.items() if name in groups}
-    return draw.pick(groups[draw.weighted(chances)]) if chances else best
+    groups["impossible"] = [command for command in _mistakes(known) if command not in admissible] or ["go"]
+    return draw.pick(groups[draw.weighted({name: chance for name, chance in _SLIPS.items() if name in groups})])
+
+
+def _mistakes(known: Knowledge) -> Iterator[str]:
+    """To go where one is or to a place that there is not, or to take something that is elsewhere."""
+    yield from (f"go to {known.places[index].name}" for index in known.here)
+    yield from (f"go to {place.name}0" for place in known.places)
+    for index in known.here:
+        here = known.places[index].name
+        yield from (f"take {thing} from {here}" for place in known.places for thing in place.things)
 
 
 def _unlikely(known: Knowledge, index: int) -> bool:

@@ -55,7 +55,7 @@ def test_careless_explorers_win_most_games_of_every_kind(real_folder, options):
         over = False
         while not over:
             action = expert.act()
-            assert action in env.snapshot().last[1]["admissible_actions"]
+            assert expert.slipped or action in env.snapshot().last[1]["admissible_actions"]
             before = env.state
             _, _, terminated, truncated, info = env.step(action)
             if expert.slipped:
@@ -152,7 +152,7 @@ def test_no_expert_raises_in_any_state(envs, data):
     for _ in range(25):
         options = env.snapshot().last[1]["admissible_actions"]
         action = experts[0].act()
-        assert action in options
+        assert experts[0].slipped or action in options
         for fork in experts[1:]:
             fork.restore(env.snapshot())
             assert fork.expert().act() in options
