@@ -46,8 +46,9 @@ class ALFWorldExpert:
     Args:
         env: the environment that it plays in.
         noise: 0 plays its best. Otherwise each action is, with this probability, a slip: a step to a place
-            that does not help, a look, a door opened or closed for nothing, or a command that is not possible; and the explorer searches
-            in an order that is drawn in proportion to what places promise, not in the best one.
+            that does not help, a look, a door opened or closed for nothing, or a command that is not
+            possible; and the explorer searches in an order that is drawn in proportion to what places
+            promise, not in the best one.
         seed: of slips and orders.
         kind: of demonstrator.
 
