@@ -7,6 +7,7 @@ and every random choice follow from the seed.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +44,8 @@ class SFTConfig:
         drill_steps: extra steps at the start (see ``copy_drill``).
         drill_tokens: tokens of such a step.
         opening_steps: first steps on demonstrations, up to their first action only.
+        turn_steps: next steps, on a stretch of each transcript that grows from one turn, an observation and the
+            action on it, to all of them.
         crop_steps: next steps, on transcripts whose observations (the first aside) are cropped
             around what the action copies.
         crop_tokens: the crop grows from 8 tokens to about 8 more than this.
@@ -61,6 +64,7 @@ class SFTConfig:
     drill_steps: int = 100
     drill_tokens: int = 800
     opening_steps: int = 200
+    turn_steps: int = 0
     crop_steps: int = 400
     crop_tokens: int = 60
     seed: int = 0
@@ -109,7 +113,10 @@ def _play(env: TextEnv, task: str, noise: float, seed: int) -> Demonstration:
 
 
 def as_tree(demonstration: Demonstration, prompts: PromptFormat) -> Tree:
-    """The demonstration as the tree that a rollout of it would give, in one segment; a slip counts as read."""
+    """The demonstration as the tree that a rollout of it would give, in one segment.
+
+    A slip counts as read, with the log-prob of what should never be said, minus infinity.
+    """
     tree = Tree("")
     segment = tree.segments[ROOT]
     transcript = prompts.transcript()
@@ -124,6 +131,7 @@ def as_tree(demonstration: Demonstration, prompts: PromptFormat) -> Tree:
         tokens = transcript.encode_action(action)
         if slip:
             segment.read(tokens, step)
+            segment.logprobs[-len(tokens) :] = [-math.inf] * len(tokens)
         else:
             segment.write(tokens, [0.0] * len(tokens), [0.0] * len(tokens), step)
     return tree
@@ -178,6 +186,7 @@ def fine_tune(
         progress: called after every step with its number and metrics.
     """
     rng = np.random.default_rng(config.seed)
+    trees = [tree for tree in trees if any(tree.segments[ROOT].written)]
     parameters = [p for p in policy.model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=config.lr, betas=(0.9, 0.98), weight_decay=config.weight_decay)
     policy.model.train()
@@ -210,13 +219,16 @@ def _batches(trees: Sequence[Tree], config: SFTConfig, rng: np.random.Generator)
     queue: list[int] = []
     for step in range(config.steps):
         batch: list[Tree] = []
-        grown = (step - config.opening_steps + 1) / max(config.crop_steps, 1)
+        late = step - config.opening_steps - config.turn_steps
+        grown = (late + 1) / max(config.crop_steps, 1)
         while sum(t.unique_tokens() for t in batch) < config.batch_tokens:
             if not queue:
                 queue = rng.permutation(len(trees)).tolist()
             tree = trees[queue.pop()]
             if step < config.opening_steps:
-                tree = _opening(tree)
+                tree = _turns(tree, 0, 1)
+            elif late < 0:
+                tree = _stretch(tree, 1 + late / config.turn_steps, rng)
             elif grown < 1:
                 tree = _cropped(tree, 8 + int(grown * config.crop_tokens), counts, rng)
             batch.append(tree)
@@ -230,9 +242,19 @@ def _schedule(step: int, config: SFTConfig) -> float:
     return 0.1 + 0.45 * (1 + float(np.cos(np.pi * progress)))
 
 
-def _opening(tree: Tree) -> Tree:
-    """A copy of a one-segment tree up to its first action."""
-    return _selected(tree, range(sum(step == 0 for step in tree.segments[ROOT].steps)))
+def _stretch(tree: Tree, share: float, rng: np.random.Generator) -> Tree:
+    """About ``share ** 2`` of the turns of a one-segment tree, the last of them one with an action to learn."""
+    segment = tree.segments[ROOT]
+    said = sorted({step for step, written in zip(segment.steps, segment.written, strict=True) if written})
+    last, turns = int(rng.choice(said)), segment.steps[-1] + 1
+    count = 1 + int(share**2 * turns)
+    return _turns(tree, max(0, last + 1 - count), count)
+
+
+def _turns(tree: Tree, first: int, count: int) -> Tree:
+    """A copy of ``count`` turns of a one-segment tree."""
+    steps = tree.segments[ROOT].steps
+    return _selected(tree, [i for i, step in enumerate(steps) if first <= step < first + count])
 
 
 def _selected(tree: Tree, tokens: Iterable[int]) -> Tree:
@@ -271,7 +293,7 @@ def _with_observations(tree: Tree, share: float, rng: np.random.Generator) -> Tr
     if not share:
         return tree
     source = tree.segments[ROOT]
-    chosen = rng.random(len(source)) < share
+    chosen = (rng.random(len(source)) < share) & (np.asarray(source.logprobs) > -math.inf)
     chosen[0] = False
     segment = dataclasses.replace(source, written=(chosen | np.asarray(source.written)).tolist())
     return Tree(tree.task_id, segments=[segment])

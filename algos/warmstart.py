@@ -70,7 +70,8 @@ def fine_tuned(policy: Policy, env: Any, sft: SFTConfig, progress: Progress | No
 
     It can copy already and has much to lose: no drill, no cropping, and ``PRETRAINED_LR`` at most.
     """
-    sft = dataclasses.replace(sft, drill_steps=0, opening_steps=0, crop_steps=0, lr=min(sft.lr, PRETRAINED_LR))
+    whole = dict.fromkeys(("drill_steps", "opening_steps", "turn_steps", "crop_steps"), 0)
+    sft = dataclasses.replace(sft, **whole, lr=min(sft.lr, PRETRAINED_LR))
     demonstrations = demonstrate(env, list(env.unwrapped.task_ids), sft.demonstrations, sft.noise, sft.seed)
     fine_tune(policy, [as_tree(d, policy.prompts) for d in demonstrations], sft, progress)
     return policy

@@ -16,13 +16,31 @@ from algos.config import TrainConfig
 from algos.learner import score
 from algos.packing import pack
 from algos.policy import Policy
-from algos.sft import SFTConfig, _cropped, as_tree, copy_drill, demonstrate, fine_tune
+from algos.sft import (
+    SFTConfig,
+    _cropped,
+    _stretch,
+    _turns,
+    _with_observations,
+    as_tree,
+    copy_drill,
+    demonstrate,
+    fine_tune,
+)
 from algos.tiny import TinyConfig, build_model
 from algos.tree import ROOT, Tree
 from algos.warmstart import starting_policy, warm_start_folder
 
 QUICK = SFTConfig(
-    demonstrations=10, noise=0.0, steps=25, batch_tokens=400, lr=5e-3, warmup=5, drill_steps=5, crop_steps=5
+    demonstrations=10,
+    noise=0.0,
+    steps=25,
+    batch_tokens=400,
+    lr=5e-3,
+    warmup=5,
+    drill_steps=5,
+    turn_steps=5,
+    crop_steps=5,
 )
 
 
@@ -70,6 +88,25 @@ def test_a_slip_is_read_and_not_learned(policy, letters):
     assert slipped.tokens == right.tokens
     changed = [s for a, b, s in zip(right.written, slipped.written, right.steps, strict=True) if a != b]
     assert changed == [1] * len(policy.prompts.transcript().encode_action("ai"))
+    tree = as_tree(dataclasses.replace(game, slips=(False, True, False)), policy.prompts)
+    chosen = _with_observations(tree, 1.0, np.random.default_rng(0)).segments[0].written
+    action = len(policy.prompts.transcript().encode_action("ai"))
+    assert chosen.count(False) == 1 + action, "all but the first token, which nothing precedes, and the slip"
+
+
+def test_a_stretch_grows_from_one_turn_to_all_and_ends_with_an_action_to_learn(policy, letters):
+    (game,) = demonstrate(letters, ["apple"], 1, 0.0, 0)
+    tree = as_tree(dataclasses.replace(game, slips=(False, False, True)), policy.prompts)
+    steps = {
+        share: {
+            tuple(sorted(set(_stretch(tree, share, np.random.default_rng(n)).segments[0].steps))) for n in range(20)
+        }
+        for share in (0.0, 0.5, 0.6, 0.99)
+    }
+    assert steps == {0.0: {(0,), (1,)}, 0.5: {(0,), (1,)}, 0.6: {(0, 1)}, 0.99: {(0, 1, 2)}}
+    prompts = policy.prompts.transcript()
+    expected = prompts.following(game.observations[1], True) + prompts.encode_action("ai")
+    assert _turns(tree, 1, 1).segments[0].tokens == expected
 
 
 def test_fitting_raises_the_likelihood_of_the_actions_and_is_repeatable(policy, letters_tokenizer, letters):
