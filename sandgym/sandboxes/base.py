@@ -10,18 +10,38 @@ Paths are absolute and as seen from inside.
 from __future__ import annotations
 
 import abc
+import contextlib
 import dataclasses
 import posixpath
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
 from sandgym.core import SandboxError, SnapshotMismatch, digest_of
+from sandgym.sandboxes.images import HOME, TMP, DockerImage, FolderImage, Image
+from sandgym.sandboxes.paths import resolve
 
-HOME = "/home/agent"
-TMP = "/tmp"
+__all__ = [
+    "HOME",
+    "TMP",
+    "Change",
+    "Changes",
+    "CommandResult",
+    "DockerImage",
+    "Entry",
+    "FolderImage",
+    "Image",
+    "Limits",
+    "Sandbox",
+    "SandboxLost",
+    "SandboxSnapshot",
+    "Unconfinable",
+    "check_restorable",
+    "typed_errors",
+]
+
 Change = Literal["added", "changed", "deleted"]
 
 
@@ -71,51 +91,6 @@ class CommandResult:
     truncated: bool = False
     timed_out: bool = False
     ended_background: int = 0
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class FolderImage:
-    """A folder of this machine whose content appears at ``workdir``.
-
-    Around it, the programs and libraries of this machine can be read. The folder must not
-    change while sandboxes of the image live; it is never written to.
-
-    Attributes:
-        root: the folder.
-        workdir: where it appears; also the working folder at the start.
-        env: exported variables at the start, beside HOME, PATH and the like.
-        mounts: further folders or files that can be read: path inside to path on this machine.
-    """
-
-    root: Path
-    workdir: str = "/testbed"
-    env: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    mounts: Mapping[str, Path] = dataclasses.field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for inside in (self.workdir, *self.mounts):
-            if posixpath.normpath(inside) != inside or not inside.startswith("/") or inside == "/":
-                raise ValueError(f"{inside!r} is no absolute, normal path inside a sandbox")
-        if any(within(self.workdir, taken) or within(taken, self.workdir) for taken in (HOME, TMP, "/proc", "/dev")):
-            raise ValueError(f"{self.workdir!r} is taken; choose another workdir")
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class DockerImage:
-    """An image of a Docker engine, for the docker backend only.
-
-    Attributes:
-        name: as ``docker pull`` takes it.
-        workdir: the repository in it.
-        env: exported variables at the start, beside the image's.
-    """
-
-    name: str
-    workdir: str = "/testbed"
-    env: Mapping[str, str] = dataclasses.field(default_factory=dict)
-
-
-Image = FolderImage | DockerImage
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -340,43 +315,13 @@ class Sandbox(abc.ABC):
         return f"<{self.backend} sandbox of {getattr(self.image, 'root', getattr(self.image, 'name', ''))}>"
 
 
-def within(path: str, folder: str) -> bool:
-    """Whether the path is the folder or below it."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
-def resolve(path: str, link_target: Callable[[str], str | None]) -> str:
-    """A path without links, as it is seen from inside.
-
-    Args:
-        path: absolute.
-        link_target: where the link at a path without links points, or None where no link is.
-
-    Raises:
-        OSError: links that lead nowhere but to each other.
-    """
-    if not path.startswith("/"):
-        raise ValueError(f"{path!r} is not absolute")
-    done, todo, links = "/", path.split("/")[::-1], 0
-    while todo:
-        part = todo.pop()
-        if part in ("", "."):
-            continue
-        if part == "..":
-            done = posixpath.dirname(done)
-            continue
-        here = posixpath.join(done, part)
-        target = link_target(here)
-        if target is None:
-            done = here
-            continue
-        links += 1
-        if links > 40:
-            raise OSError(f"too many links in {path}")
-        if target.startswith("/"):
-            done = "/"
-        todo.extend(target.split("/")[::-1])
-    return done
+@contextlib.contextmanager
+def typed_errors() -> Iterator[None]:
+    """Turns what the machine refuses (no space, no permission) into ``SandboxError``."""
+    try:
+        yield
+    except OSError as error:
+        raise SandboxError(f"the sandbox's store failed: {error}") from error
 
 
 def check_restorable(snapshot: Any, kind: type[SandboxSnapshot], image: str) -> None:

@@ -31,6 +31,7 @@ from sandgym.sandboxes.base import (
     SandboxSnapshot,
     Unconfinable,
     check_restorable,
+    typed_errors,
 )
 from sandgym.sandboxes.blobs import Blob, keep
 from sandgym.sandboxes.reaper import process_folder, remove, remove_with
@@ -101,6 +102,7 @@ class CopyingSandbox(Sandbox):
     backend = "copy"
     image: FolderImage
 
+    @typed_errors()
     def __init__(
         self, image: FolderImage, limits: Limits | None = None, network: bool = False, *, unconfined: bool = False
     ) -> None:
@@ -116,11 +118,11 @@ class CopyingSandbox(Sandbox):
             for part, mode in zip(PARTS, (None, HOME_MODE, TMP_MODE), strict=True):
                 top = self._folder / part
                 if mode is None:
-                    copy_tree(image.root, top, isolation.give_to_agent)
+                    copy_tree(image.root, top, self._own)
                 else:
                     top.mkdir()
                     top.chmod(mode)
-                    isolation.give_to_agent(top)
+                    self._own(top)
             self._look(self._tree.entries)
         except BaseException:
             self.close()
@@ -142,8 +144,7 @@ class CopyingSandbox(Sandbox):
                 f"commands cannot be confined here ({reason}); unconfined=True runs them as this process's user, "
                 "who may change any of its files"
             )
-        image_bytes = sum(entry.size for entry in self._tree.entries.values())
-        view = isolation.View(self._folder, self._tree.places.inside, image_bytes=image_bytes)
+        view = isolation.View(self._folder, self._tree.places.inside, image_bytes=self._tree.bytes)
         result, state = execute(
             view,
             self.image,
@@ -158,12 +159,14 @@ class CopyingSandbox(Sandbox):
             self.cwd, self.variables = state
         return result
 
+    @typed_errors()
     def snapshot(self) -> CopyingSnapshot:
         """See the base class."""
         self._check_alive()
         self._look()
         return CopyingSnapshot(self._tree.identity, self.cwd, self.variables, self._changed)
 
+    @typed_errors()
     def restore(self, snapshot: SandboxSnapshot) -> None:
         """See the base class."""
         self._check_alive()
@@ -190,6 +193,7 @@ class CopyingSandbox(Sandbox):
             self._record(path, self._target(path, wanted).entry)
         self.cwd, self.variables = snapshot.cwd, dict(snapshot.variables)
 
+    @typed_errors()
     def fork(self, k: int) -> list[Self]:
         """See the base class."""
         if k < 0:
@@ -206,6 +210,7 @@ class CopyingSandbox(Sandbox):
             raise
         return forks
 
+    @typed_errors()
     def changes(self) -> Changes:
         """See the base class."""
         self._check_alive()
@@ -230,10 +235,10 @@ class CopyingSandbox(Sandbox):
             here = self._folder / folder
             if not here.is_dir():
                 here.mkdir(mode=0o755)
-                isolation.give_to_agent(here)
+                self._own(here)
         host.unlink(missing_ok=True)
         host.write_bytes(data)
-        isolation.give_to_agent(host)
+        self._own(host)
         host.chmod(mode)
 
     def _host(self, path: str) -> Path:
@@ -242,6 +247,11 @@ class CopyingSandbox(Sandbox):
     def _check_alive(self) -> None:
         if not (self._folder / PARTS[0]).is_dir():
             raise SandboxLost(f"the sandbox in {self._folder} was closed or removed")
+
+    def _own(self, path: str | Path) -> None:
+        """Let commands own what was made for them."""
+        if isolation.problem() is None:  # unconfined ones run as this process's user
+            isolation.give_to_agent(path)
 
     def _look(self, from_image: Mapping[str, Entry] | None = None) -> None:
         """Learn what is at every path; of a fresh copy, what the image has."""
@@ -300,7 +310,7 @@ class CopyingSandbox(Sandbox):
             os.utime(host, ns=(target.mtime_ns, target.mtime_ns))
         else:
             self._copy_from_image(path, host)
-        isolation.give_to_agent(host)
+        self._own(host)
 
     def _copy_from_image(self, path: str, host: Path) -> None:
         source = self._tree.source(path)

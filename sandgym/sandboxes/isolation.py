@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import fcntl
 import functools
 import os
 import select
@@ -34,6 +35,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 AGENT_UID = 64_837  # of commands on this machine where the host process is root; nobody else's
 LONGEST_COMMAND = 1 << 20  # bytes
 _CHUNK = 1 << 20
+_SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of fcntl(2), which Python has on Linux only
 _PATIENCE = 30.0  # seconds after its time in which the launcher has to report
 _BOOT = "import sys; sys.path.insert(0, {folder!r}); from confined.server import serve; serve({control}, {host})"
 _ETC = {
@@ -114,7 +116,7 @@ def execute(
     seconds = limits.timeout if timeout is None else timeout
     readable = {inside: str(host) for inside, host in image.mounts.items()}
     job = Job(
-        command=command,
+        command=shell.sendable(command),
         prologue=shell.prologue(f"{STATE}/state"),
         cwd=cwd,
         fallback=image.workdir,
@@ -150,18 +152,24 @@ def problem() -> str | None:
     """Why commands cannot be confined here; None where they can."""
     if sys.platform != "linux":
         return f"{sys.platform} has no namespaces"
-    with tempfile.TemporaryDirectory(dir=process_folder()) as name:
-        folder = Path(name)
-        for part in ("work", "home"):
-            (folder / part).mkdir()
-            give_to_agent(folder / part)
-        image, limits = FolderImage(folder), Limits(timeout=20.0)
-        view = View(folder, {"work": image.workdir, "home": HOME})
-        try:
-            result, _ = execute(view, image, "echo ok > here && cat here", cwd=image.workdir,
-                                variables=first_variables(image), limits=limits, network=False)  # fmt: skip
-        except (SandboxError, OSError) as error:
-            return str(error).strip().splitlines()[-1]
+    try:
+        with tempfile.TemporaryDirectory(dir=process_folder()) as name:
+            folder = Path(name)
+            for part in ("work", "home"):
+                (folder / part).mkdir()
+                give_to_agent(folder / part)
+            image = FolderImage(folder)
+            result, _ = execute(
+                View(folder, {"work": image.workdir, "home": HOME}),
+                image,
+                "echo ok > here && cat here",
+                cwd=image.workdir,
+                variables=first_variables(image),
+                limits=Limits(timeout=20.0),
+                network=False,
+            )
+    except (SandboxError, OSError) as error:
+        return str(error).strip().splitlines()[-1]
     return None if (result.returncode, result.output) == (0, "ok\n") else f"a confined command says {result.output!r}"
 
 
@@ -190,6 +198,8 @@ class Launcher:
         reply, theirs = socket.socketpair()
         reader, writer = os.pipe()
         with reply, contextlib.closing(os.fdopen(reader, "rb", 0)):
+            with contextlib.suppress(OSError):  # the user has too many large pipes
+                fcntl.fcntl(reader, _SET_PIPE_SIZE, _CHUNK)
             try:
                 socket.send_fds(self._socket, [b"j"], [theirs.fileno(), writer])
             except OSError as error:

@@ -33,10 +33,14 @@ class CappedOutput:
             data = data[missing:]
         if not data:
             return
+        if len(data) > self._room:  # nothing of what came before will be kept
+            self._characters += _count(self._tail) + _count(data[: -self._room])
+            self._tail = bytearray(data[-self._room :])
+            return
         self._tail += data
         excess = len(self._tail) - self._room
         if excess > self._room:
-            self._characters += len(self._tail[:excess].translate(None, _CONTINUATION))
+            self._characters += _count(self._tail[:excess])
             del self._tail[:excess]
 
     def text(self) -> tuple[str, bool]:
@@ -49,6 +53,11 @@ class CappedOutput:
             left_out = len(text) - 2 * self._half
         else:
             head, tail = self._head.decode("utf-8", "replace"), self._tail.decode("utf-8", "replace")
-            left_out = len(head) + self._characters + len(tail) - 2 * self._half
+            left_out = _count(self._head) + self._characters + _count(self._tail) - 2 * self._half
         first, last = head[: self._half], tail[len(tail) - self._half :]
         return f"{first}\n[... {left_out} characters left out ...]\n{last}", True
+
+
+def _count(data: bytes | bytearray) -> int:
+    """Characters in UTF-8."""
+    return len(data) if data.isascii() else len(data.translate(None, _CONTINUATION))

@@ -27,6 +27,7 @@ from sandgym.sandboxes.base import (
     SandboxLost,
     SandboxSnapshot,
     check_restorable,
+    typed_errors,
 )
 from sandgym.sandboxes.layers import Layer
 from sandgym.sandboxes.reaper import process_folder, remove, remove_with
@@ -130,6 +131,7 @@ class OverlaySandbox(Sandbox):
     backend = "overlay"
     image: FolderImage
 
+    @typed_errors()
     def __init__(self, image: FolderImage, limits: Limits | None = None, network: bool = False) -> None:
         self.image, self.limits, self.network = image, limits or Limits(), network
         self.cwd = image.workdir
@@ -173,6 +175,7 @@ class OverlaySandbox(Sandbox):
             self.cwd, self.variables = state
         return result
 
+    @typed_errors()
     def snapshot(self) -> OverlaySnapshot:
         """See the base class."""
         self._check_alive()
@@ -183,6 +186,7 @@ class OverlaySandbox(Sandbox):
             self._upper.mkdir()
         return OverlaySnapshot(self._tree.identity, self.cwd, self.variables, self._top, self._tree)
 
+    @typed_errors()
     def restore(self, snapshot: SandboxSnapshot) -> None:
         """See the base class."""
         self._check_alive()
@@ -195,6 +199,7 @@ class OverlaySandbox(Sandbox):
         self._top = snapshot.top
         self.cwd, self.variables = snapshot.cwd, dict(snapshot.variables)
 
+    @typed_errors()
     def fork(self, k: int) -> list[Self]:
         """See the base class."""
         if k < 0:
@@ -211,6 +216,7 @@ class OverlaySandbox(Sandbox):
             raise
         return forks
 
+    @typed_errors()
     def changes(self) -> Changes:
         """See the base class."""
         self._check_alive()

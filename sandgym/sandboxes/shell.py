@@ -63,6 +63,15 @@ def parse(state: bytes) -> ShellState | None:
     return ShellState(os.fsdecode(cwd), variables)
 
 
+def sendable(command: str) -> str:
+    """The command, with what cannot be written in UTF-8 replaced by question marks."""
+    try:
+        os.fsencode(command)
+    except UnicodeEncodeError:
+        return command.encode("utf-8", "replace").decode()
+    return command
+
+
 def refusal(command: str, longest: int) -> CommandResult | None:
     """What comes of a command that no shell can be given; None where one can."""
     if "\0" in command:

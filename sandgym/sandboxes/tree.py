@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from sandgym.core import SandboxError, digest_of
-from sandgym.sandboxes.base import HOME, TMP, Entry, FolderImage, within
+from sandgym.sandboxes.base import HOME, TMP, Entry, FolderImage
+from sandgym.sandboxes.paths import within
 
 PARTS = ("work", "home", "tmp")
 T = TypeVar("T")
@@ -77,6 +78,7 @@ class ImageTree:
         entries: by path inside.
         identity: SHA-256 of the entries.
         root: the folder.
+        bytes: of all files.
     """
 
     def __init__(self, image: FolderImage) -> None:
@@ -91,6 +93,7 @@ class ImageTree:
                 self.entries[found.path] = entry
         self.entries[HOME] = Entry("folder", HOME_MODE)
         self.entries[TMP] = Entry("folder", TMP_MODE)
+        self.bytes = sum(entry.size for entry in self.entries.values())
         self.identity = digest_of(
             {path: (entry.kind, entry.mode, entry.content) for path, entry in self.entries.items()}
         )

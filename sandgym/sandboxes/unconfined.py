@@ -20,9 +20,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sandgym.sandboxes import shell
-from sandgym.sandboxes.base import HOME, TMP, CommandResult, FolderImage, Limits, within
+from sandgym.sandboxes.base import HOME, TMP, CommandResult, FolderImage, Limits
 from sandgym.sandboxes.isolation import LONGEST_COMMAND, View
 from sandgym.sandboxes.output import CappedOutput
+from sandgym.sandboxes.paths import within
 
 _CHUNK = 1 << 20
 
@@ -54,7 +55,7 @@ def execute(
         environment = dict(variables) | {
             "HOME": str(hosts[HOME]), "TMPDIR": str(hosts[TMP]), "BASH_ENV": str(start)}  # fmt: skip
         process = subprocess.Popen(
-            ["bash", "-c", command],
+            ["bash", "-c", shell.sendable(command)],
             cwd=folder if folder.is_dir() else hosts[image.workdir],
             env=environment,
             stdin=subprocess.DEVNULL,

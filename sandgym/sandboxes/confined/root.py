@@ -17,12 +17,8 @@ _SHARED_MEMORY = "size=64m,mode=1777"
 
 
 def build(job: Job) -> None:
-    """Mount everything, in a new mount namespace, and make it the root of this process.
-
-    The process must be the first of a new PID namespace.
-    """
+    """Mount everything and make it the root of this process, which must be the first of new namespaces."""
     root = job.root
-    syscalls.unshare(syscalls.NEW_NS)
     syscalls.mount("none", "/", flags=syscalls.REC | syscalls.PRIVATE)
     syscalls.mount("tmpfs", root, "tmpfs", syscalls.NOSUID | syscalls.NODEV, "size=1m,mode=755")
     for inside in ("proc", "dev", "tmp", "run", "var", STATE[1:], *(path[1:] for path in job.parts.values())):

@@ -30,6 +30,7 @@ _CLONE3 = 435
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _NEW_USER = 0x10000000
 _X32 = 0x40000000
+_PR_SET_SECCOMP, _FILTER = 22, 2
 
 _LOAD, _EQUAL, _AT_LEAST, _BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
@@ -70,12 +71,20 @@ def program(machine: str) -> bytes:
     return b"".join(lines)
 
 
+_PROGRAM = ctypes.create_string_buffer(program(os.uname().machine)) if os.uname().machine in _REFUSED else None
+
+
 def install() -> None:
-    """Filter the calls of this process and of everything that it starts; needs no-new-privileges."""
-    machine = os.uname().machine
-    code = ctypes.create_string_buffer(program(machine))
-    filter_ = ctypes.create_string_buffer(struct.pack("@HP", (len(code) - 1) // 8, ctypes.addressof(code)))
+    """Filter the calls of this process and of everything that it starts; needs no-new-privileges.
+
+    Raises:
+        OSError: the machine's calls are not known, or the kernel refuses.
+    """
+    if _PROGRAM is None:
+        raise OSError(errno.ENOSYS, f"no list of system calls for {os.uname().machine}")
+    instructions = (len(_PROGRAM) - 1) // 8
+    filter_ = ctypes.create_string_buffer(struct.pack("@HP", instructions, ctypes.addressof(_PROGRAM)))
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(22, ctypes.c_ulong(2), filter_, 0, 0) < 0:
+    if libc.prctl(_PR_SET_SECCOMP, ctypes.c_ulong(_FILTER), filter_, 0, 0) < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"seccomp: {os.strerror(number)}")

@@ -9,21 +9,36 @@ its report is written, and the pipe for the command's output.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import gc
 import os
 import select
 import signal
 import socket
-import sys
 import time
 import traceback
 
 from . import init, syscalls
 from .job import USER, Job, Report
 
-_NAMESPACES = syscalls.NEW_PID | syscalls.NEW_IPC | syscalls.NEW_UTS
+_NAMESPACES = syscalls.NEW_NS | syscalls.NEW_PID | syscalls.NEW_IPC | syscalls.NEW_UTS
 _TICK = 0.1  # seconds between looks at the disk
 _PATIENCE = 5.0  # seconds after its time in which a job has to be over
+_LONGEST_PAUSE = 60.0
 _FULL = 256 << 20  # bytes that a command has to leave free on the disk
+
+
+@dataclasses.dataclass
+class _Running:
+    """A job whose first process lives."""
+
+    job: Job
+    reply: socket.socket
+    first: int
+    deadline: float
+    look_at: float  # when to look at the disk
+    used: int = -1  # bytes, at the first look
 
 
 def serve(control: int, host: int) -> None:
@@ -33,84 +48,104 @@ def serve(control: int, host: int) -> None:
         control: file descriptor of the socket that jobs arrive at.
         host: PID of the host process.
     """
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # what was forked is not waited for
     try:
         watched = os.pidfd_open(host)
     except OSError:
         return
     if os.geteuid() != 0:
         syscalls.enter_user_namespace(USER)
+    gc.disable()
+    gc.freeze()
     poller = select.poll()
     poller.register(control, select.POLLIN)
     poller.register(watched, select.POLLIN)
+    running: dict[int, _Running] = {}
     with socket.socket(fileno=control) as jobs:
         while True:
-            if any(ready == watched for ready, _ in poller.poll()):
-                return
-            message, files, _, _ = socket.recv_fds(jobs, 1, 2)
-            if not message:
-                return
-            if os.fork() == 0:
-                try:
-                    jobs.close()
-                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                    _supervise(socket.socket(fileno=files[0]), files[1])
-                except BaseException:
-                    traceback.print_exc()
-                finally:
-                    os._exit(0)
-            for file in files:
-                os.close(file)
+            pause = None
+            if running:
+                soonest = min(min(each.look_at, each.deadline) for each in running.values())
+                pause = 1000 * min(max(0.0, soonest - time.monotonic()), _LONGEST_PAUSE)
+            for ready, _ in poller.poll(pause):
+                if ready in running:
+                    poller.unregister(ready)
+                    _finish(ready, running.pop(ready))
+                elif ready == watched:
+                    return
+                else:
+                    message, files, _, _ = socket.recv_fds(jobs, 1, 2)
+                    if not message:
+                        return
+                    if (started := _start(socket.socket(fileno=files[0]), files[1])) is not None:
+                        process, running_job = started
+                        running[process] = running_job
+                        poller.register(process, select.POLLIN)
+            for each in running.values():
+                _look(each)
 
 
-def _supervise(reply: socket.socket, output: int) -> None:
-    """Run one job from outside its namespaces."""
-    syscalls.die_with_parent()
-    job = _receive(reply)
-    try:
-        syscalls.unshare(_NAMESPACES | (0 if job.network else syscalls.NEW_NET))
-        socket.sethostname("sandbox")
-    except OSError as error:
-        reply.sendall(Report(error=str(error)).encode())
-        return
-    first = os.fork()
-    if first == 0:
+def _start(reply: socket.socket, output: int) -> tuple[int, _Running] | None:
+    """Read a job and start it; the process descriptor of its first process."""
+    with reply.makefile("rb") as stream:
+        line = stream.readline()
+        job = Job.decode(stream.read(int(line))) if line else None
+    first = 0
+    if job is not None:
         try:
-            syscalls.die_with_parent()
-            init.main(job, reply, output)
-        except BaseException:
-            reply.sendall(Report(error=traceback.format_exc()).encode())
-        finally:
-            os._exit(0)
+            first = syscalls.clone(_NAMESPACES | (0 if job.network else syscalls.NEW_NET))
+        except OSError as error:
+            _tell(reply, Report(error=str(error)))
+        else:
+            if first == 0:
+                _be_first(job, reply, output)
     os.close(output)
-    ended = _watch(first, job)
+    if job is None or first == 0:
+        reply.close()
+        return None
+    now = time.monotonic()
+    return os.pidfd_open(first), _Running(job, reply, first, now + job.timeout + _PATIENCE, now + _TICK)
+
+
+def _be_first(job: Job, reply: socket.socket, output: int) -> None:
+    """Be the first process of a job's namespaces; returns never."""
+    try:
+        syscalls.die_with_parent()
+        socket.sethostname("sandbox")
+        init.main(job, reply, output)
+    except BaseException:
+        _tell(reply, Report(error=traceback.format_exc()))
+    finally:
+        os._exit(0)
+
+
+def _finish(process: int, running: _Running) -> None:
+    os.close(process)
+    os.waitpid(running.first, 0)
+    running.reply.close()  # which tells the host that it is over
+
+
+def _look(running: _Running) -> None:
+    """End a job that is over its time or over its room on the disk."""
+    now = time.monotonic()
+    ended = "timeout" if now >= running.deadline else ""
+    if now >= running.look_at and not ended:
+        with contextlib.suppress(FileNotFoundError):
+            used, free = _used(running.job.view), os.statvfs(running.job.view)
+            running.used = used if running.used < 0 else running.used
+            if used > running.used and free.f_bavail * free.f_frsize < _FULL:
+                ended = "disk"
+            if used > max(running.job.disk_bytes, running.used):
+                ended = "disk"
+        running.look_at = now + max(_TICK, 10 * (time.monotonic() - now))
     if ended:
-        os.kill(first, signal.SIGKILL)
-        os.waitpid(first, 0)
-        reply.sendall(Report(ended=ended).encode())
+        os.kill(running.first, signal.SIGKILL)
+        _tell(running.reply, Report(ended=ended))
+        running.look_at = running.deadline = float("inf")
 
 
-def _watch(first: int, job: Job) -> str:
-    """Wait until the namespaces are empty; why they have to be ended, where that is so."""
-    deadline = time.monotonic() + job.timeout + _PATIENCE
-    allowed = max(job.disk_bytes, 0)
-    over = select.poll()
-    over.register(os.pidfd_open(first), select.POLLIN)
-    pause = _TICK
-    started_with: int | None = None
-    while not over.poll(pause * 1000):
-        began = time.monotonic()
-        if began > deadline:
-            return "timeout"
-        used = _used(job.view)
-        if started_with is None:
-            started_with = used
-        free = os.statvfs(job.view)
-        if used > max(allowed, started_with) or (free.f_bavail * free.f_frsize < _FULL and used > started_with):
-            return "disk"
-        pause = max(_TICK, 10 * (time.monotonic() - began))
-    os.waitpid(first, 0)
-    return ""
+def _tell(reply: socket.socket, report: Report) -> None:
+    with contextlib.suppress(OSError):  # the host is gone
+        reply.sendall(report.encode())
 
 
 def _used(folder: str) -> int:
@@ -127,12 +162,3 @@ def _used(folder: str) -> int:
         except OSError:
             continue
     return total
-
-
-def _receive(sender: socket.socket) -> Job:
-    with sender.makefile("rb") as stream:
-        return Job.decode(stream.read(int(stream.readline())))
-
-
-if __name__ == "__main__":
-    serve(int(sys.argv[1]), int(sys.argv[2]))
