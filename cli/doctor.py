@@ -1,6 +1,6 @@
 """``sandgym doctor``: what works on this machine, and what is missing for the rest.
 
-Invariant: a check tries the thing itself where it can, changes nothing, and never
+Invariant: a check tries the thing itself where it can, leaves nothing behind, and never
 takes the command down.
 """
 
@@ -11,12 +11,12 @@ import os
 import platform
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
+import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
@@ -24,7 +24,7 @@ import sandgym
 from cli.console import console, count
 from cli.errors import EXTRAS
 
-EXAMPLES = "Example:\n\nsandgym doctor"
+EXAMPLES = "Examples:\n\nsandgym doctor\n\nsandgym doctor --clean"
 State = Literal["ok", "missing", "note"]
 _COLOURS = {"ok": "green", "missing": "yellow", "note": "cyan"}
 _DISK_NEEDED = 2e9  # bytes: a run with its checkpoints and a small data set
@@ -40,12 +40,21 @@ class Finding(NamedTuple):
     advice: str = ""
 
 
-def doctor() -> None:
-    """Say what works on this machine: Python, PyTorch, GPU, vllm, docker, overlayfs, disk, data.
+def doctor(
+    clean: Annotated[
+        bool, typer.Option("--clean", help="First remove what sandboxes of dead processes left on this machine.")
+    ] = False,
+) -> None:
+    """Say what works on this machine: Python, PyTorch, GPU, vllm, docker, sandboxes, disk, data.
 
     Nothing that is missing keeps the bundled WebShop from running and the tiny policy from
     being trained, except for the train extra.
     """
+    if clean:
+        from sandgym.sandboxes.reaper import clean as remove_left_overs
+
+        for removed in remove_left_overs():
+            console().print(f"removed {removed}", markup=False, highlight=False)
     table = Table(
         "", "state", Column("found", overflow="fold"), Column("what it is for, or what to do", overflow="fold")
     )
@@ -63,7 +72,7 @@ def findings() -> Iterator[Finding]:
     yield from _extras()
     yield _gpu()
     yield _docker()
-    yield _overlay()
+    yield from _sandboxes()
     yield from _disk()
     yield from _data()
 
@@ -125,25 +134,18 @@ def _docker() -> Finding:
     return Finding("docker engine", "missing", text or "it does not answer", f"start it, or join its group: {purpose}")
 
 
-def _overlay() -> Finding:
-    """Mounts an overlay in a user namespace of its own, as a sandbox would."""
-    name, purpose = "overlayfs", "for cheap file-system snapshots; without it, files are copied"
-    if platform.system() != "Linux":
-        return Finding(name, "note", f"not on {platform.system()}", purpose)
-    if shutil.which("unshare") is None:
-        return Finding(name, "missing", "no unshare program (util-linux)", purpose)
-    code, text = _ask("unshare", "--user", "--map-root-user", "--mount", "true")
-    if code:
-        return Finding(name, "missing", f"no user namespaces: {text}", purpose)
-    with tempfile.TemporaryDirectory() as folder:
-        for part in ("lower", "upper", "work", "merged"):
-            Path(folder, part).mkdir()
-        options = "lowerdir=lower,upperdir=upper,workdir=work"
-        script = f"cd '{folder}' && mount -t overlay overlay -o {options} merged && umount merged"
-        code, text = _ask("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script)
-        if code:
-            return Finding(name, "missing", f"user namespaces work, overlay mounts in them do not: {text}", purpose)
-    return Finding(name, "ok", "mounts in a user namespace, no root needed", purpose)
+def _sandboxes() -> Iterator[Finding]:
+    """Each backend of file-system sandboxes, tried by running a command."""
+    from sandgym.sandboxes import available
+
+    purposes = {
+        "overlay": "sandboxes whose snapshots cost what changed; without it, files are copied",
+        "copy": "sandboxes that copy files",
+        "docker": "sandboxes in containers",
+    }
+    for backend, reason in available().items():
+        works = reason == "ok"
+        yield Finding(f"sandboxes, {backend}", "ok" if works else "missing", reason, f"for {purposes[backend]}")
 
 
 def _disk() -> Iterator[Finding]:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from sandgym.sandboxes.paths import within
 
 HOME = "/home/agent"
 TMP = "/tmp"
+_OWN = (HOME, TMP, "/proc", "/dev", "/run")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -36,11 +37,16 @@ class FolderImage:
     mounts: Mapping[str, Path] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for inside in (self.workdir, *self.mounts):
-            if posixpath.normpath(inside) != inside or not inside.startswith("/") or inside == "/":
-                raise ValueError(f"{inside!r} is no absolute, normal path inside a sandbox")
-        if any(within(self.workdir, taken) or within(taken, self.workdir) for taken in (HOME, TMP, "/proc", "/dev")):
-            raise ValueError(f"{self.workdir!r} is taken; choose another workdir")
+        _check_place(self.workdir, _OWN)
+        for inside in self.mounts:
+            _check_place(inside, (*_OWN, self.workdir))
+
+
+def _check_place(inside: str, taken: Iterable[str]) -> None:
+    if posixpath.normpath(inside) != inside or not inside.startswith("/") or inside == "/":
+        raise ValueError(f"{inside!r} is no absolute, normal path inside a sandbox")
+    if any(within(inside, top) or within(top, inside) for top in taken):
+        raise ValueError(f"{inside!r} is taken inside a sandbox; show it elsewhere")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

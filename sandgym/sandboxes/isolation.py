@@ -29,6 +29,7 @@ from sandgym.sandboxes import shell
 from sandgym.sandboxes.base import HOME, CommandResult, FolderImage, Limits, SandboxLost
 from sandgym.sandboxes.confined.job import STATE, USER, Job, Report
 from sandgym.sandboxes.output import CappedOutput
+from sandgym.sandboxes.paths import within
 from sandgym.sandboxes.reaper import process_folder, store_root
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -128,7 +129,8 @@ def execute(
         lowers=tuple(map(str, view.lowers)),
         work=str(view.work or ""),
         readable=readable | _etc(network),
-        hidden=_hidden(),
+        hidden=(*_HIDDEN_ETC, *_secrets()),
+        covered=_covered(image.mounts),
         uid=agent_uid(),
         network=network,
         memory_bytes=limits.memory_bytes,
@@ -292,6 +294,16 @@ def _etc(network: bool) -> dict[str, str]:
     return {path: str(folder / Path(path).name) for path in names}
 
 
-def _hidden() -> tuple[str, ...]:
-    """What must not be seen even where it lies below a readable folder."""
-    return (*_HIDDEN_ETC, *map(str, {data_root().absolute(), store_root(), Path.home()}))
+def _secrets() -> list[str]:
+    """Folders of this machine that no command may see, even where they lie below one that it may."""
+    return sorted({str(data_root().absolute()), str(store_root()), str(Path.home())})
+
+
+def _covered(mounts: Mapping[str, Path]) -> tuple[str, ...]:
+    """Where the folders of an image's mounts would show secrets that lie below them."""
+    return tuple(
+        inside + secret.removeprefix(str(host))
+        for inside, host in mounts.items()
+        for secret in _secrets()
+        if secret != str(host) and within(secret, str(host)) and not any(within(other, secret) for other in mounts)
+    )

@@ -30,7 +30,8 @@ class Job:
         lowers: of the overlay, topmost first; empty without an overlay.
         work: working folder of the overlay.
         readable: further files and folders, path inside to path on this machine.
-        hidden: paths that are covered where they can be seen.
+        hidden: paths that are covered where this machine's own folders show them.
+        covered: paths that are covered where ``readable`` shows them.
         uid: user and group of the command on this machine; None to stay what this process is.
         network: whether the machine's network can be reached.
         memory_bytes, processes, file_bytes, disk_bytes: limits.
@@ -49,6 +50,7 @@ class Job:
     work: str
     readable: dict[str, str]
     hidden: tuple[str, ...]
+    covered: tuple[str, ...]
     uid: int | None
     network: bool
     memory_bytes: int
@@ -64,7 +66,7 @@ class Job:
     def decode(cls, data: bytes) -> Job:
         """What ``encode`` gave."""
         values = json.loads(data)
-        return cls(**values | {name: tuple(values[name]) for name in ("lowers", "hidden")})
+        return cls(**values | {name: tuple(values[name]) for name in ("lowers", "hidden", "covered")})
 
 
 @dataclasses.dataclass(frozen=True)

@@ -26,9 +26,11 @@ def build(job: Job) -> None:
     os.symlink("/tmp", f"{root}/var/tmp")
     for name in SYSTEM:
         _show(f"/{name}", f"{root}/{name}")
+    for path in job.hidden:
+        _cover(root + path)
     for inside, host in job.readable.items():
         _show(host, root + inside)
-    for path in job.hidden:
+    for path in job.covered:
         _cover(root + path)
     syscalls.make_read_only(root)
     _mount_view(job)

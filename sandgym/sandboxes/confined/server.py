@@ -25,6 +25,7 @@ from .job import USER, Job, Report
 _NAMESPACES = syscalls.NEW_NS | syscalls.NEW_PID | syscalls.NEW_IPC | syscalls.NEW_UTS
 _TICK = 0.1  # seconds between looks at the disk
 _PATIENCE = 5.0  # seconds after its time in which a job has to be over
+_MOST_FILES = 1_000_000  # below a view
 _LONGEST_PAUSE = 60.0
 _FULL = 256 << 20  # bytes that a command has to leave free on the disk
 
@@ -149,13 +150,16 @@ def _tell(reply: socket.socket, report: Report) -> None:
 
 
 def _used(folder: str) -> int:
-    """Bytes on disk of everything below a folder."""
-    total = 0
+    """Bytes on disk of everything below a folder; more than there are where there are too many files."""
+    total = count = 0
     stack = [folder]
     while stack:
+        if count > _MOST_FILES:
+            return 1 << 62
         try:
             with os.scandir(stack.pop()) as items:
                 for item in items:
+                    count += 1
                     total += item.stat(follow_symlinks=False).st_blocks * 512
                     if item.is_dir(follow_symlinks=False):
                         stack.append(item.path)

@@ -1,33 +1,15 @@
 """Every test of this folder that takes ``backend`` runs on every backend that works here."""
 
-import functools
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from views import FILES, GIT, Open, reason_against
 
-from sandgym.sandboxes import FolderImage, Image, Limits, Sandbox, available, open_sandbox
+from sandgym.sandboxes import FolderImage, Image, Limits, Sandbox, open_sandbox
 from sandgym.sandboxes.choose import BACKENDS
-
-FILES = {
-    "a.txt": "alpha\n",
-    "b.txt": "beta\n",
-    "package/__init__.py": "",
-    "package/code.py": "def f():\n    return 1\n",
-    "package/deep/er/leaf.txt": "leaf\n",
-    "run.sh": "#!/bin/sh\necho ran\n",
-    ".gitignore": "*.log\n",
-}
-GIT = "git -c user.name=t -c user.email=t@example.org -c init.defaultBranch=main"
-
-Open = Callable[..., Sandbox]
-
-
-@functools.cache
-def reason_against(backend: str) -> str:
-    return available()[backend]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -88,20 +70,3 @@ def opened(backend: str, image: Image) -> Iterator[Open]:
 @pytest.fixture
 def sandbox(opened: Open) -> Sandbox:
     return opened()
-
-
-def listing(sandbox: Sandbox) -> str:
-    """Everything that can be written to, as the sandbox itself lists it."""
-    facts = sandbox.run(
-        "find /testbed /home/agent /tmp -printf '%p %y %m %l\\n' | sort;"
-        "find /testbed /home/agent /tmp -type f -exec sha256sum {} + | sort -k2"
-    )
-    assert facts.returncode == 0, facts.output
-    return facts.output
-
-
-def ok(sandbox: Sandbox, command: str) -> str:
-    """Output of a command that succeeds."""
-    result = sandbox.run(command)
-    assert result.returncode == 0, result.output
-    return result.output

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from conftest import Open, ok, reason_against
+from views import Open, ok, reason_against
 
 from sandgym.sandboxes import CommandResult, Limits, Sandbox
 

@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Open, ok
+from views import Open, ok
 
-from sandgym.sandboxes import FolderImage, Image, Limits, Sandbox, SandboxLost
+from sandgym.sandboxes import FolderImage, Image, Limits, Sandbox, SandboxLost, open_sandbox
 from sandgym.sandboxes.reaper import process_folder
 
 
@@ -137,11 +137,36 @@ def test_what_vanishes_is_a_typed_error(opened: Open, backend: str) -> None:
 def test_extra_files_can_be_read_only(backend: str, image: Image, tmp_path: Path) -> None:
     if not isinstance(image, FolderImage):
         pytest.skip("written for folders")
-    from sandgym.sandboxes import open_sandbox
-
     tmp_path.chmod(0o755)
     (tmp_path / "tool").write_text("tool\n")
     extended = FolderImage(image.root, workdir="/src/project", env={"A": "1"}, mounts={"/extra/tools": tmp_path})
     with open_sandbox(extended, backend) as sandbox:
         assert ok(sandbox, "cat /extra/tools/tool; pwd; echo $A; cat a.txt") == "tool\n/src/project\n1\nalpha\n"
         assert sandbox.run("echo x >> /extra/tools/tool").returncode != 0
+
+
+def test_extra_folders_do_not_bring_secrets_in(
+    backend: str, image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not isinstance(image, FolderImage):
+        pytest.skip("written for folders")
+    for folder in (tmp_path, tmp_path / "data", tmp_path / "home/tools"):
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o755)
+        (folder / "file").write_text(folder.name)
+    monkeypatch.setenv("SANDGYM_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    mounts = {"/extra": tmp_path, "/extra/home/tools": tmp_path / "home/tools"}
+    with open_sandbox(FolderImage(image.root, mounts=mounts), backend) as sandbox:
+        assert ok(sandbox, "cd /extra; ls -A . data home") == ".:\ndata\nfile\nhome\n\ndata:\n\nhome:\n"
+
+
+@pytest.mark.parametrize(
+    "inside", ["/", "relative", "/a/../b", "/tmp/x", "/home/agent", "/home", "/testbed/x", "/proc"]
+)
+def test_places_that_are_taken(inside: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="inside a sandbox"):
+        FolderImage(tmp_path, mounts={inside: tmp_path})
+    if not inside.startswith("/testbed"):
+        with pytest.raises(ValueError, match="inside a sandbox"):
+            FolderImage(tmp_path, workdir=inside)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import GIT, Open, listing, ok
+from views import GIT, Open, listing, ok
 
 from sandgym.core import SnapshotMismatch
 from sandgym.sandboxes import FolderImage, Image, Limits, Sandbox, open_sandbox

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Open, ok
+from views import Open, ok
 
 from sandgym.core import SandboxError
 from sandgym.sandboxes import FolderImage, Image, Sandbox, Unconfinable, open_sandbox, reaper, tree
