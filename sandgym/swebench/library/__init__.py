@@ -1,0 +1,1 @@
+"""Texts of the package families; one module each, whose ``FAMILY`` describes it."""
