@@ -40,6 +40,7 @@ from sandgym.sandboxes.tree import (
     PARTS,
     TMP_MODE,
     Found,
+    Opened,
     copy_tree,
     differences,
     entry_of,
@@ -182,15 +183,17 @@ class CopyingSandbox(Sandbox):
             for path in self._changed.keys() | wanted.keys()
             if self._changed.get(path, _IMAGE) != wanted.get(path, _IMAGE)
         )
-        for path in reversed(touched):
-            self._clear(path, self._target(path, wanted).entry)
-        for path in touched:
-            self._make(path, self._target(path, wanted))
-        for path in reversed(touched):  # modes last, since a folder may forbid to write into it
-            self._set_mode(path, self._target(path, wanted).entry)
+        with Opened() as opened:
+            for path in touched:
+                opened.open_above(self._host(path), self._folder)
+            for path in reversed(touched):
+                self._clear(path, self._target(path, wanted).entry)
+            for path in touched:
+                self._make(path, self._target(path, wanted))
+            for path in reversed(touched):  # what is in a folder before it, since its mode may forbid that
+                opened.leave(self._host(path))
+                self._settle(path, self._target(path, wanted).entry)
         self._changed = dict(wanted)
-        for path in touched:
-            self._record(path, self._target(path, wanted).entry)
         self.cwd, self.variables = snapshot.cwd, dict(snapshot.variables)
 
     @typed_errors()
@@ -259,27 +262,28 @@ class CopyingSandbox(Sandbox):
         now = time.time_ns()
         different: dict[str, Entry | None] = {}
         statuses: dict[str, Found] = {}
-        for found in self._tree.places.walk(self._folder):
-            signature = _signature(found.status)
-            before = known.get(found.path)
-            if from_image is not None:
-                entry = from_image.get(found.path)
-            elif before is not None and before.signature == signature:
-                entry = before.entry
-            else:
-                entry = entry_of(found)
-            settled = now - found.status.st_ctime_ns > _RACY
-            self._known[found.path] = _Known(signature if settled or from_image is not None else None, entry)
-            if entry is not self._tree.entries.get(found.path) and entry is not None:
-                different[found.path] = entry
-                statuses[found.path] = found
-        for path in self._tree.entries.keys() - self._known.keys():
-            different[path] = None
-        changed = {}
-        for path, entry in differences(self._tree, different).items():
-            blob = keep(statuses[path].host, entry.content) if entry and entry.kind == "file" else None
-            mtime = statuses[path].status.st_mtime_ns if path in statuses else 0
-            changed[path] = Saved(entry, blob, mtime)
+        with Opened() as opened:
+            for found in self._tree.places.walk(self._folder, opened):
+                signature = _signature(found.status)
+                before = known.get(found.path)
+                if from_image is not None:
+                    entry = from_image.get(found.path)
+                elif before is not None and before.signature == signature:
+                    entry = before.entry
+                else:
+                    entry = entry_of(found)
+                settled = now - found.status.st_ctime_ns > _RACY
+                self._known[found.path] = _Known(signature if settled or from_image is not None else None, entry)
+                if entry is not self._tree.entries.get(found.path) and entry is not None:
+                    different[found.path] = entry
+                    statuses[found.path] = found
+            for path in self._tree.entries.keys() - self._known.keys():
+                different[path] = None
+            changed = {}
+            for path, entry in differences(self._tree, different).items():
+                blob = keep(statuses[path].host, entry.content) if entry and entry.kind == "file" else None
+                mtime = statuses[path].status.st_mtime_ns if path in statuses else 0
+                changed[path] = Saved(entry, blob, mtime)
         self._changed = changed
 
     def _target(self, path: str, wanted: Mapping[str, Saved]) -> Saved:
@@ -320,15 +324,15 @@ class CopyingSandbox(Sandbox):
             raise SandboxError(f"the image has changed: {error}") from error
         shutil.copystat(source, host)
 
-    def _set_mode(self, path: str, entry: Entry | None) -> None:
-        if entry is not None and entry.kind != "link":
-            self._host(path).chmod(entry.mode)
-
-    def _record(self, path: str, entry: Entry | None) -> None:
+    def _settle(self, path: str, entry: Entry | None) -> None:
+        """Give what was made its mode, and learn it."""
         if entry is None:
             self._known.pop(path, None)
-        else:
-            self._known[path] = _Known(_signature(self._host(path).lstat()), entry)
+            return
+        host = self._host(path)
+        if entry.kind != "link":
+            host.chmod(entry.mode)
+        self._known[path] = _Known(_signature(host.lstat()), entry)
 
 
 _IMAGE = Saved(None, None, -1)  # stands for: as in the image

@@ -18,7 +18,7 @@ from typing import Any
 from sandgym.sandboxes.base import Changes, Entry
 from sandgym.sandboxes.isolation import give_to_agent
 from sandgym.sandboxes.reaper import process_folder, remove, remove_with
-from sandgym.sandboxes.tree import ImageTree, entry_of, walk
+from sandgym.sandboxes.tree import ImageTree, Opened, entry_of, readable, walk
 
 MOST = 32  # layers in a chain; their names together have to fit into a page
 _numbers = itertools.count()
@@ -114,7 +114,7 @@ def _opaque_attribute() -> str:
 def is_opaque(folder: str | Path) -> bool:
     """Whether a folder hides those below it."""
     try:
-        return os.getxattr(folder, _opaque_attribute()) == b"y"
+        return readable(str(folder), lambda path: os.getxattr(path, _opaque_attribute())) == b"y"
     except OSError:
         return False
 
@@ -174,12 +174,12 @@ def put(layers: list[Path], path: str, data: bytes, mode: int) -> None:
     file.chmod(mode)
 
 
-def _copy_facts(source: Path, target: Path) -> None:
-    """Owner, mode and times of a folder."""
+def _copy_facts(source: Path, target: Path, mode: int | None = None) -> None:
+    """Owner, mode and times of a folder; another mode where its own was changed to read it."""
     status = source.lstat()
     if os.geteuid() == 0:
         os.chown(target, status.st_uid, status.st_gid)
-    target.chmod(stat.S_IMODE(status.st_mode))
+    target.chmod(stat.S_IMODE(status.st_mode) if mode is None else mode)
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
@@ -219,24 +219,27 @@ def flatten(top: Layer) -> Layer:
     target = _new_folder()
     target.mkdir()
     folders: dict[Path, Path] = {}
-    for layer in reversed(list(top.chain())):
-        for found in walk(str(layer.path), str(target)):
-            here = Path(found.path)
-            if not stat.S_ISDIR(found.status.st_mode):
-                remove(here)
-                os.link(found.host, here, follow_symlinks=False)
-                continue
-            replaces = os.path.lexists(here) and not here.is_dir()
-            if is_opaque(found.host) or replaces or here.is_symlink():
-                remove(here)
-                here.mkdir()
-                os.setxattr(here, _opaque_attribute(), b"y")
-            elif not here.is_dir():
-                here.mkdir()
-            folders[here] = Path(found.host)
-    for here, source in sorted(folders.items(), reverse=True):  # what is in a folder before it
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            _copy_facts(source, here)
+    modes: dict[Path, int] = {}
+    with Opened() as opened:
+        for layer in reversed(list(top.chain())):
+            for found in walk(str(layer.path), str(target), opened):
+                here = Path(found.path)
+                if not stat.S_ISDIR(found.status.st_mode):
+                    remove(here)
+                    os.link(found.host, here, follow_symlinks=False)
+                    continue
+                replaces = os.path.lexists(here) and not here.is_dir()
+                if is_opaque(found.host) or replaces or here.is_symlink():
+                    remove(here)
+                    here.mkdir()
+                    os.setxattr(here, _opaque_attribute(), b"y")
+                elif not here.is_dir():
+                    here.mkdir()
+                folders[here] = Path(found.host)
+                modes[here] = stat.S_IMODE(found.status.st_mode)
+        for here, source in sorted(folders.items(), reverse=True):  # what is in a folder before it
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                _copy_facts(source, here, mode=modes[here])
     flat = Layer(target, None)
     flat._changes = top._changes
     return flat

@@ -65,10 +65,10 @@ class Places:
         part, below = self.split(path)
         return view / part / below if below else view / part
 
-    def walk(self, view: Path) -> Iterator[Found]:
+    def walk(self, view: Path, opened: Opened) -> Iterator[Found]:
         """Everything in a view, folders before their content."""
         for part, top in self.inside.items():
-            yield from walk(str(view / part), top)
+            yield from walk(str(view / part), top, opened)
 
 
 class ImageTree:
@@ -140,21 +140,47 @@ def _signature(root: Path) -> str:
     return facts.hexdigest()
 
 
-def walk(top: str, inside: str) -> Iterator[Found]:
-    """Everything at and below a folder of this machine, folders before their content.
+class Opened:
+    """Folders that their owner may not list or change, made so until the end of the ``with`` block.
 
-    Folders that cannot be listed are made listable while they are read.
+    Needed only where this process is not root; agents do close folders.
     """
-    yield Found(inside, top, os.lstat(top))
-    stack = [(top, inside)]
-    while stack:
-        folder, path = stack.pop()
-        for item in readable(folder, _listing):
-            status = item.stat(follow_symlinks=False)
-            below = f"{path}/{item.name}"
-            yield Found(below, item.path, status)
-            if stat.S_ISDIR(status.st_mode):
-                stack.append((item.path, below))
+
+    def __init__(self) -> None:
+        self._modes: dict[str, int] = {}
+
+    def __enter__(self) -> Opened:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for folder, mode in reversed(self._modes.items()):
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                os.chmod(folder, mode)
+
+    def list(self, folder: str) -> list[os.DirEntry[str]]:
+        """What is in a folder; the status of each is known to it."""
+        try:
+            return _listing(folder)
+        except PermissionError:
+            self.open(folder)
+            return _listing(folder)
+
+    def open(self, folder: str) -> None:
+        """Let the owner list and change a folder."""
+        mode = stat.S_IMODE(os.lstat(folder).st_mode)
+        os.chmod(folder, mode | 0o700)
+        self._modes.setdefault(folder, mode)
+
+    def open_above(self, path: Path, top: Path) -> None:
+        """Let the owner change every folder from ``top``, which is open, to ``path``."""
+        for folder in reversed(path.relative_to(top).parents[:-1]):
+            here = top / folder
+            if here.is_dir() and not here.is_symlink() and not os.access(here, os.R_OK | os.W_OK | os.X_OK):
+                self.open(str(here))
+
+    def leave(self, folder: Path) -> None:
+        """Let the mode of a folder be what it is now."""
+        self._modes.pop(str(folder), None)
 
 
 def _listing(folder: str) -> list[os.DirEntry[str]]:
@@ -165,18 +191,39 @@ def _listing(folder: str) -> list[os.DirEntry[str]]:
     return listed
 
 
+def walk(top: str, inside: str, opened: Opened | None = None) -> Iterator[Found]:
+    """Everything at and below a folder of this machine, folders before their content.
+
+    Args:
+        top: the folder.
+        inside: what its path is called.
+        opened: keeps folders open that were closed; by default until the walk is over.
+    """
+    with contextlib.ExitStack() as until_over:
+        opened = opened or until_over.enter_context(Opened())
+        yield Found(inside, top, os.lstat(top))
+        stack = [(top, inside)]
+        while stack:
+            folder, path = stack.pop()
+            for item in opened.list(folder):
+                status = item.stat(follow_symlinks=False)
+                below = f"{path}/{item.name}"
+                yield Found(below, item.path, status)
+                if stat.S_ISDIR(status.st_mode):
+                    stack.append((item.path, below))
+
+
 def readable(path: str, read: Callable[[str], T]) -> T:
-    """``read(path)``, with the owner's permission to do so given for that time where it lacks."""
+    """``read(path)`` of a file, with the owner's permission to do so given for that time where it lacks."""
     try:
         return read(path)
     except PermissionError:
         mode = stat.S_IMODE(os.lstat(path).st_mode)
-        os.chmod(path, mode | (0o700 if os.path.isdir(path) else 0o400))
+        os.chmod(path, mode | 0o400)
         try:
             return read(path)
         finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.chmod(path, mode)
+            os.chmod(path, mode)
 
 
 def entry_of(found: Found, content: Callable[[Found], str] | None = None) -> Entry | None:

@@ -100,6 +100,26 @@ def test_every_backend_gives_the_same_digest(image: Image, backend: str, sandbox
         assert sandbox.diff() == other.diff()
 
 
+def test_folders_that_are_closed(sandbox: Sandbox) -> None:
+    """An agent may close what it owns, and a process that is not root has to look into it all the same."""
+    ok(sandbox, "mkdir -p c/d/e; echo 1 > c/d/e/f; echo 2 > c/g; chmod 000 c/g c/d/e c/d c; chmod 500 package")
+    saved = sandbox.snapshot()
+    changes = sandbox.changes()
+    assert changes == saved.changes
+    modes = {path: entry.mode for path, entry in changes.items() if entry is not None}
+    assert modes == {f"/testbed/{path}": 0 for path in ("c", "c/d", "c/d/e", "c/g")} | {
+        "/testbed/c/d/e/f": 0o644,
+        "/testbed/package": 0o500,
+    }
+    ok(sandbox, "chmod 700 c c/d c/d/e package; rm -r c/d package; mkdir -m 000 c/d; chmod 000 c")
+    assert sandbox.diff()["/testbed/package/code.py"] == "deleted"
+    later = sandbox.snapshot()
+    for each in (saved, later, saved):
+        sandbox.restore(each)
+        assert sandbox.changes() == each.changes
+    assert ok(sandbox, "chmod -R u+rwX c; cat c/d/e/f; chmod u+r c/g; cat c/g; stat -c %a package") == "1\n2\n500\n"
+
+
 def test_forks_are_independent(sandbox: Sandbox) -> None:
     ok(sandbox, "echo shared > s; export N=0")
     forks = sandbox.fork(4)
