@@ -27,3 +27,10 @@ gymnasium.register(
     disable_env_checker=True,
     order_enforce=False,
 )
+
+gymnasium.register(
+    "sandgym/SWEbenchVerified-v0",
+    entry_point="sandgym.swebench.env:SWEbenchVerifiedEnv",
+    disable_env_checker=True,
+    order_enforce=False,
+)

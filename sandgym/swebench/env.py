@@ -294,7 +294,8 @@ class SWEbenchVerifiedEnv(SnapshottableEnv[str, str]):
             if self._workspace is not None:
                 self._workspace.close()
                 self._workspace = None
-            self._workspace = Workspace(row, self._world.images.image(row), self._options)
+            images = self._world.images
+            self._workspace = Workspace(row, images.image(row), self._options, images.pristine)
         return self._workspace
 
     def _fail(self, error: SandboxError) -> tuple[str, float, bool, bool, dict[str, Any]]:

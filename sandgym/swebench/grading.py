@@ -8,6 +8,7 @@ is an exception, never a verdict.
 from __future__ import annotations
 
 import dataclasses
+import os
 import secrets
 import shlex
 
@@ -17,7 +18,7 @@ from sandgym.swebench import tampering
 from sandgym.swebench.commands import Evaluation, evaluation, file_pairs
 from sandgym.swebench.controls import controls, objection
 from sandgym.swebench.logparsers import parser_of
-from sandgym.swebench.patch import FOLDER, PatchError, apply_patch, repository_changes
+from sandgym.swebench.patch import FOLDER, PROLOGUE, PatchError, ScriptError, applying, repository_changes, run_script
 from sandgym.swebench.rows import Row
 from sandgym.swebench.verdict import Verdict, named_by_older_python, verdict
 
@@ -71,15 +72,16 @@ def grade(row: Row, patch: bytes, clean: Sandbox, timeout: float = TEST_SECONDS)
     """
     how = evaluation(row)
     parse = parser_of(row.log_parser, row.repo, how.runner)
-    start = tampering.start_files(clean)
-    apply_patch(clean, patch)
+    start = _apply(clean, patch)
     if isinstance(clean.image, DockerImage):  # with what was changed, as the reference does
         _install(clean, how)
     screening = tampering.screen(repository_changes(clean) if patch else {}, start, _deciding(row))
-    tampered = (*screening.tampered, *tampering.undo(clean, screening, start))
+    tampered = (*screening.tampered, *tampering.restore_sections(clean, screening, start))
     try:
-        apply_patch(clean, row.test_patch.encode())
-    except PatchError as error:
+        run_script(
+            clean, PROLOGUE + tampering.restoring(clean, screening, start) + applying(clean, row.test_patch.encode())
+        )
+    except ScriptError as error:
         raise SandboxError(f"row {row.instance_id!r}: its test patch does not apply to its base: {error}") from error
     added = controls(how)
     for path, content in (added.files if added else {}).items():
@@ -97,6 +99,17 @@ def grade(row: Row, patch: bytes, clean: Sandbox, timeout: float = TEST_SECONDS)
         log=log,
         believed=not doubt,
     )
+
+
+def _apply(clean: Sandbox, patch: bytes) -> frozenset[str]:
+    """Apply a patch; the paths that the repository had before."""
+    listing = f"git ls-tree -rz --name-only HEAD >{FOLDER}/files\n"
+    clean.write(f"{FOLDER}/files", b"")
+    try:
+        run_script(clean, PROLOGUE + listing + applying(clean, patch))
+    except ScriptError as error:
+        raise PatchError(f"the patch does not apply: {error}") from error
+    return frozenset(os.fsdecode(clean.read(f"{FOLDER}/files")).split("\0")) - {""}
 
 
 def _deciding(row: Row) -> frozenset[str]:

@@ -14,6 +14,7 @@ import posixpath
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -64,7 +65,13 @@ _CONDA = {
 
 
 class Images(Protocol):
-    """Where images come from."""
+    """Where images come from.
+
+    Attributes:
+        pristine: whether their repositories hold nothing but their base and what came before it.
+    """
+
+    pristine: bool
 
     def image(self, row: Row) -> Image:
         """The image of a row.
@@ -77,6 +84,8 @@ class Images(Protocol):
 class DockerImages:
     """The published Docker images."""
 
+    pristine = False
+
     def __init__(self) -> None:
         self._known: dict[str, DockerImage] = {}
 
@@ -88,40 +97,51 @@ class DockerImages:
 class FolderImages:
     """Checkouts on this machine: a folder ``<instance id>`` for each row.
 
+    A Python environment is in ``environment`` beside them (see ``make_environment``); where there is none,
+    it is one with pytest alone.
+
     Args:
         folder: of the checkouts.
-        environment: a Python environment (see ``make_environment``); by default ``folder/environment``
-            where that is there, else one with pytest alone.
-        materialise: writes the checkout of a row that is not there yet into a folder.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        environment: Path | None = None,
-        materialise: Callable[[Row, Path], object] | None = None,
-    ) -> None:
+    pristine = False
+
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._environment = environment
-        self._materialise = materialise
         self._known: dict[str, FolderImage] = {}
 
     def image(self, row: Row) -> Image:
         """See ``Images``; the same object for the same row."""
         if row.instance_id not in self._known:
-            checkout = self._folder / row.instance_id
-            if not checkout.is_dir() and self._materialise is not None:
-                write_once(checkout, functools.partial(self._materialise, row))
-            if not (checkout / ".git").is_dir():
-                raise SandboxError(f"there is no checkout of {row.instance_id} in {self._folder}")
-            self._known[row.instance_id] = folder_image(checkout, self._python())
+            environment = self._folder / "environment"
+            environment = environment if environment.is_dir() else test_environment()
+            self._known[row.instance_id] = folder_image(self._checkout(row), environment)
         return self._known[row.instance_id]
 
-    def _python(self) -> Path:
-        if self._environment is None:
-            beside = self._folder / "environment"
-            self._environment = beside if beside.is_dir() else test_environment()
-        return self._environment
+    def _checkout(self, row: Row) -> Path:
+        checkout = self._folder / row.instance_id
+        if not (checkout / ".git").is_dir():
+            raise SandboxError(f"there is no checkout of {row.instance_id} in {self._folder}")
+        return checkout
+
+
+class GeneratedImages(FolderImages):
+    """Checkouts that are written when they are first needed.
+
+    Args:
+        folder: of the checkouts.
+        materialise: writes the checkout of a row into a folder.
+    """
+
+    pristine = True
+
+    def __init__(self, folder: Path, materialise: Callable[[Row, Path], object]) -> None:
+        super().__init__(folder)
+        self._materialise = materialise
+
+    def _checkout(self, row: Row) -> Path:
+        place = self._folder / f"{row.instance_id}-{row.hash[:12]}"
+        return write_once(place, functools.partial(self._materialise, row))
 
 
 def folder_image(checkout: Path, environment: Path) -> FolderImage:
@@ -130,6 +150,7 @@ def folder_image(checkout: Path, environment: Path) -> FolderImage:
     variables = {
         **VARIABLES,
         "PATH": f"{ENVIRONMENT}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        **({"LD_LIBRARY_PATH": f"{ENVIRONMENT}/lib"} if _shared_library() else {}),
     }
     return FolderImage(checkout, WORKDIR, variables, mounts)
 
@@ -138,6 +159,13 @@ def _interpreter() -> str:
     """Where a sandbox finds this interpreter."""
     name = f"bin/python3.{sys.version_info.minor}"
     return f"{_BASE if any(within(str(_BASE), each) for each in _SYSTEM) else PYTHON}/{name}"
+
+
+def _shared_library() -> Path | None:
+    """The library that this interpreter would look for where it was installed, but a sandbox has it elsewhere."""
+    if not sysconfig.get_config_var("Py_ENABLE_SHARED") or not _interpreter().startswith(PYTHON):
+        return None
+    return Path(str(sysconfig.get_config_var("LIBDIR")), str(sysconfig.get_config_var("INSTSONAME")))
 
 
 def make_environment(folder: Path, fill: Callable[[Path], object]) -> Path:
@@ -157,6 +185,8 @@ def make_environment(folder: Path, fill: Callable[[Path], object]) -> Path:
         (site / "checkout.pth").write_text(f"{WORKDIR}\n{WORKDIR}/src\n")
         for name in ("python", "python3"):
             (programs / name).symlink_to(interpreter)
+        if (library := _shared_library()) is not None:
+            shutil.copy(library, target / "lib")
         script = programs / "pytest"
         script.write_text(f"#!{ENVIRONMENT}/bin/python\nimport sys\nimport pytest\n\nsys.exit(pytest.console_main())\n")
         script.chmod(0o755)
@@ -167,24 +197,18 @@ def make_environment(folder: Path, fill: Callable[[Path], object]) -> Path:
 
 
 def test_environment() -> Path:
-    """A Python environment with pytest, copied from the one that runs now.
-
-    Raises:
-        SandboxError: there is no pytest here.
-    """
+    """A Python environment with pytest, where that is installed here, and nothing else."""
     from sandgym.data import data_root
 
-    try:
-        versions = [f"{name} {importlib.metadata.version(name)}" for name in TEST_TOOLS]
-    except importlib.metadata.PackageNotFoundError as error:
-        raise SandboxError(f"the tests of tasks need {error.name}; run `pip install 'sandgym[swebench]'`") from error
-    key = digest_of(versions, sys.version, sys.base_prefix)[:12]
-    return make_environment(data_root() / "swebench" / f"python-{key}", _copy_test_tools)
+    present = {tool.metadata["Name"].lower(): tool for tool in importlib.metadata.distributions()}
+    tools = [present[name] for name in TEST_TOOLS if name in present]
+    key = digest_of([f"{tool.metadata['Name']} {tool.version}" for tool in tools], sys.version, str(_BASE))[:12]
+    return make_environment(data_root() / "swebench" / f"environment-{key}", functools.partial(_copy, tools))
 
 
-def _copy_test_tools(site: Path) -> None:
-    for name in TEST_TOOLS:
-        for file in importlib.metadata.files(name) or ():
+def _copy(tools: Sequence[importlib.metadata.Distribution], site: Path) -> None:
+    for tool in tools:
+        for file in tool.files or ():
             if ".." not in file.parts and file.suffix != ".pyc":
                 target = site / file
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -246,7 +270,7 @@ def commit_all(folder: Path, message: str) -> None:
     _git(folder, "-c", "init.defaultBranch=main", "init", "--quiet", "--template=")
     for name, value in (("core.checkStat", "minimal"), ("core.trustctime", "false")):  # a copy is not a change
         _git(folder, "config", name, value)
-    _git(folder, "add", "--all", "--force")
+    _git(folder, "-c", "core.looseCompression=0", "-c", "core.fsync=none", "add", "--all", "--force")
     _git(folder, "commit", "--quiet", "--no-verify", "--message", message)
     shutil.rmtree(folder / ".git" / "logs", ignore_errors=True)
 

@@ -196,8 +196,8 @@ def _json(path: Path) -> list[Mapping[str, Any]]:
 
 def _parquet(path: Path) -> list[Mapping[str, Any]]:
     try:
-        import pyarrow
-        from pyarrow import parquet
+        import pyarrow  # type: ignore[import-untyped]
+        from pyarrow import parquet  # type: ignore[import-untyped]
     except ImportError as error:
         raise SandboxError(f"reading {path.name} needs pyarrow; run `pip install 'sandgym[swebench]'`") from error
     try:

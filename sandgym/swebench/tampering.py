@@ -1,8 +1,9 @@
 """Attempts to be graded by other tests than the row's, found and undone.
 
-Invariant: after ``undo``, test files, conftest files and test configuration are those of the
-start; ``Screening.tampered`` names what no honest repair needs. Whether a path is a test is decided
-by its folder and its whole name, never by the letters "test" somewhere in it.
+Invariant: once everything that a ``Screening`` names is put back, test files, conftest files and
+test configuration are those of the start; ``Screening.tampered`` names what no honest repair
+needs. Whether a path is a test is decided by its folders and its whole name, never by the
+letters "test" somewhere in it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import posixpath
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from sandgym.sandboxes import Sandbox
 from sandgym.sandboxes.base import Entry
@@ -111,28 +112,16 @@ def outside(sandbox: Sandbox) -> tuple[str, ...]:
     return tuple(sorted(found)[:20])
 
 
-def undo(sandbox: Sandbox, screening: Screening, start: Collection[str]) -> tuple[str, ...]:
-    """Put the start of tests and test configuration back.
-
-    Returns:
-        What was done to test sections of shared configuration files, in words.
-    """
-    tracked = [path for path in screening.restore if path in start]
+def restoring(sandbox: Sandbox, screening: Screening, start: Collection[str]) -> str:
+    """The part of a script, after ``PROLOGUE``, that puts back the start of tests and of what configures them."""
+    if not screening.restore:
+        return ""
     sandbox.write(f"{FOLDER}/restore", _list(screening.restore))
-    sandbox.write(f"{FOLDER}/tracked", _list(tracked))
-    if screening.restore:
-        run_script(sandbox, _UNDO)
-    said = []
-    for path in screening.sections:
-        if _restore_sections(sandbox, path, path in start):
-            said.append(f"changed the test sections of {path}")
-    return tuple(said)
+    sandbox.write(f"{FOLDER}/tracked", _list([path for path in screening.restore if path in start]))
+    return _RESTORE
 
 
-_UNDO = f"""
-set -euo pipefail
-cd "$1"
-export GIT_LITERAL_PATHSPECS=1 GIT_INDEX_FILE={FOLDER}/restoring
+_RESTORE = f"""
 git read-tree HEAD
 while IFS= read -r -d '' path; do rm -rf -- "$path" 2>/dev/null || true; done <{FOLDER}/restore
 if [ -s {FOLDER}/tracked ]; then
@@ -141,10 +130,14 @@ fi
 """
 
 
-def start_files(sandbox: Sandbox) -> frozenset[str]:
-    """Paths that the repository's HEAD has."""
-    run_script(sandbox, f'cd "$1" && mkdir -p {FOLDER} && git ls-tree -rz --name-only HEAD >{FOLDER}/files')
-    return frozenset(os.fsdecode(sandbox.read(f"{FOLDER}/files")).split("\0")) - {""}
+def restore_sections(sandbox: Sandbox, screening: Screening, start: Collection[str]) -> tuple[str, ...]:
+    """Put back the sections of shared configuration files that configure tests.
+
+    Returns:
+        What had been done to them, in words.
+    """
+    changed = [path for path in screening.sections if _restore_sections(sandbox, path, path in start)]
+    return tuple(f"changed the test sections of {path}" for path in changed)
 
 
 def _restore_sections(sandbox: Sandbox, path: str, existed: bool) -> bool:
@@ -221,7 +214,7 @@ def _toml_tests(text: str) -> object:
     )
 
 
-def _list(paths: Collection[str] | tuple[str, ...]) -> bytes:
+def _list(paths: Iterable[str]) -> bytes:
     return b"".join(os.fsencode(path) + b"\0" for path in paths)
 
 

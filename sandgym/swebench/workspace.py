@@ -36,18 +36,19 @@ class Workspace:
         row: the task.
         image: of the row.
         options: of its sandboxes.
+        pristine: see ``Images``.
 
     Attributes:
         sandbox: where the agent works.
         usable: False once the sandbox failed.
     """
 
-    def __init__(self, row: Row, image: Image, options: SandboxOptions) -> None:
+    def __init__(self, row: Row, image: Image, options: SandboxOptions, pristine: bool = False) -> None:
         self.row = row
         self.usable = True
         self.sandbox = open_sandbox(image, options.backend, options.limits, options.network, options.unconfined)
         try:
-            self._start = _start(self.sandbox, row)
+            self._start = _start(self.sandbox, row, pristine)
             self._index = self._index_hash()
         except BaseException:
             self.sandbox.close()
@@ -103,12 +104,13 @@ class Workspace:
         return hashlib.sha256(self._read_index() or b"").digest()
 
 
-def _start(sandbox: Sandbox, row: Row) -> SandboxSnapshot:
+def _start(sandbox: Sandbox, row: Row, pristine: bool) -> SandboxSnapshot:
     """The start of a row's episodes; the sandbox is brought there."""
     known = _STARTS.setdefault(sandbox.image, {})
     if sandbox.backend in known:
         sandbox.restore(known[sandbox.backend])
     else:
-        hide_future(sandbox, row.base_commit)
+        if not pristine:
+            hide_future(sandbox, row.base_commit)
         known[sandbox.backend] = sandbox.snapshot()
     return known[sandbox.backend]

@@ -7,13 +7,13 @@ tasks on every machine.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 
 from sandgym.core import SandboxError, digest_of
-from sandgym.swebench.images import DockerImages, FolderImages, Images
+from sandgym.swebench.images import DockerImages, FolderImages, GeneratedImages, Images
 from sandgym.swebench.rows import FORMATS, Row, load_rows, record_of
 
 SPLITS = ("train", "dev", "test")
@@ -66,9 +66,9 @@ def load_world(data: str | Path = "bundled", checkouts: str | Path | None = None
     """The world of a data set; the same object until its files change.
 
     Args:
-        data: ``"bundled"``, ``"official"``, a .json, .jsonl or .parquet file, or a folder of such files. A
-            file's rows belong to the split that their column ``split`` names, else to the one that
-            its name begins with, else to ``test``.
+        data: ``"bundled"``, ``"official"``, a .json, .jsonl or .parquet file, or a folder of such files,
+            which may be one that ``generate.write_tasks`` wrote. A file's rows belong to the split that
+            their column ``split`` names, else to the one that its name begins with, else to ``test``.
         checkouts: folder of checkouts to use instead of Docker images (see ``images.FolderImages``).
 
     Raises:
@@ -79,7 +79,7 @@ def load_world(data: str | Path = "bundled", checkouts: str | Path | None = None
     return _load(str(data), None if checkouts is None else str(checkouts), stamp)
 
 
-@lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=8)
 def _load(data: str, checkouts: str | None, stamp: tuple[tuple[str, int, int], ...]) -> World:
     rows: dict[str, list[Row]] = {}
     for name, _, _ in stamp:
@@ -90,18 +90,20 @@ def _load(data: str, checkouts: str | None, stamp: tuple[tuple[str, int, int], .
     if len(set(ids)) != len(ids):
         raise SandboxError(f"{data} has {next(i for i in ids if ids.count(i) > 1)!r} in more than one file")
     ordered = sorted(rows, key=lambda split: (SPLITS.index(split) if split in SPLITS else len(SPLITS), split))
-    return World(data, {split: rows[split] for split in ordered}, _images(data, checkouts, stamp[0][0]))
+    return World(data, {split: rows[split] for split in ordered}, _images(checkouts, Path(stamp[0][0]).parent))
 
 
-def _images(data: str, checkouts: str | None, first: str) -> Images:
+def _images(checkouts: str | None, source: Path) -> Images:
+    """Where the images of the rows in a folder come from."""
     if checkouts is not None:
         return FolderImages(Path(checkouts).expanduser())
-    if data == "bundled":
-        from sandgym.data import data_root
-        from sandgym.swebench.generate import materialise
+    from sandgym.swebench.generate import REPOSITORIES, materialise
 
-        return FolderImages(data_root() / "swebench" / f"checkouts-{Path(first).parent.name}", materialise=materialise)
-    return DockerImages()
+    if not (source / REPOSITORIES).is_dir():
+        return DockerImages()
+    from sandgym.data import data_root
+
+    return GeneratedImages(data_root() / "swebench" / "checkouts", functools.partial(materialise, source=source))
 
 
 def _files(data: str) -> list[Path]:
