@@ -157,7 +157,7 @@ def _run(modules: Modules, tried: Trial) -> Iterator[tuple[str, bool] | None]:
     for step in tried.steps:
         try:
             modules.run(f"_ = {step.code}" if step.kind == "value" else step.code, scope)
-        except EndlessError:
+        except (EndlessError, NameError):  # which NameError it is differs between versions of Python
             yield None
             return
         except Exception as error:

@@ -29,7 +29,7 @@ from sandgym.swebench.suites import test_name, without_tests
 
 GENERATOR_VERSION = 1
 BUNDLED_TASKS: dict[str, int] = {"train": 400, "dev": 80, "test": 70}
-BUNDLED_SHA256 = "c2fdf56e1b25feac308f98277deb0a1b5b340faadc8a0144f834c6e0ce03b75d"
+BUNDLED_SHA256 = "31e677a65e3cef05021be65bdbb8c81e872dfb6c22640f4cb04b092036ef5f2d"
 REPOSITORIES = "repositories"
 VERSION = "1.0"
 EASY, HARDER = "<15 min fix", "15 min - 1 hour"
@@ -150,7 +150,7 @@ def record(split: str, task_id: str, number: int, bug: Bug, commits: list[Commit
     base, tree = head_of(commits), commits[-1].files
     fixed = {**tree, bug.path: bug.good}
     test_patch = diff(fixed, bug.package.files)
-    changed = tuple(path for path in bug.package.suites if tree[path] != bug.package.files[path])
+    changed = tuple(path for path in sorted(bug.package.suites) if tree[path] != bug.package.files[path])
     created = datetime.datetime.fromtimestamp(commits[-1].seconds + 24 * _HOUR, datetime.UTC)
     one_line = len(bug.good.splitlines()) == len(bug.bad.splitlines())
     return {
@@ -167,7 +167,7 @@ def record(split: str, task_id: str, number: int, bug: Bug, commits: list[Commit
         "PASS_TO_PASS": json.dumps(bug.passing),
         "environment_setup_commit": base,
         "difficulty": EASY if located and one_line else HARDER,
-        "eval_script": eval_script(base, test_patch, bug.package.suites, changed),
+        "eval_script": eval_script(base, test_patch, tuple(sorted(bug.package.suites)), changed),
         "log_parser": "parse_log_django",
         "eval_type": "pass_and_fail",
         "image": f"bundled:{task_id}",

@@ -53,7 +53,7 @@ def mutations(text: str) -> list[Mutation]:
     source = Source(text)
     numbers = itertools.count()
     found: list[Mutation] = []
-    seen: set[tuple[int, int, str]] = set()
+    seen = {text}
 
     def visit(node: ast.AST, scope: Scope) -> None:
         number = next(numbers)
@@ -64,9 +64,10 @@ def mutations(text: str) -> list[Mutation]:
         elif isinstance(node, ast.stmt):
             edits = statement_edits(source, node)
         for place, edit in enumerate(edits):
-            if (edit.start, edit.end, edit.new) not in seen and text[edit.start : edit.end] != edit.new:
-                seen.add((edit.start, edit.end, edit.new))
-                found.append(Mutation(Place(number, place), edit.kind, scope.function, *edit[1:]))
+            mutation = Mutation(Place(number, place), edit.kind, scope.function, *edit[1:])
+            if (result := mutation.apply(text)) not in seen:
+                seen.add(result)
+                found.append(mutation)
         if not isinstance(node, ast.JoinedStr):
             for child in ast.iter_child_nodes(node):
                 visit(child, scope)

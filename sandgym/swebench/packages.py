@@ -71,25 +71,16 @@ class Package:
     Attributes:
         family: name of its family.
         name: under which it is imported.
-        summary: one sentence on what it does.
         files: path below the repository's root to text.
+        modules: paths of its own modules that have code, in the order of the family, whatever their names.
+        suites: paths of its test modules, in that order.
     """
 
     family: str
     name: str
-    summary: str
     files: Mapping[str, str]
-
-    @property
-    def modules(self) -> tuple[str, ...]:
-        """Paths of the package's own modules that have code, in order."""
-        inside = f"{self.name}/"
-        return tuple(sorted(p for p in self.files if p.startswith(inside) and not p.endswith("__init__.py")))
-
-    @property
-    def suites(self) -> tuple[str, ...]:
-        """Paths of the test modules, in order."""
-        return tuple(sorted(p for p in self.files if p.startswith("tests/test_")))
+    modules: tuple[str, ...]
+    suites: tuple[str, ...]
 
 
 def describe(
@@ -141,10 +132,13 @@ def render(template: Family, draw: Draw) -> Package:
         )
 
     folder = next(iter(template.sources)).partition("/")[0]
+    folder = next(iter(template.sources)).partition("/")[0]
     name, summary = chosen.get(folder, folder), template.summary
     files = {rename(path): fill(text) for path, text in template.sources.items()}
+    suites = tuple(path for path in files if path.startswith("tests/"))
+    modules = tuple(path for path in files if path not in suites)
     files[f"{name}/__init__.py"] = f'"""{summary}"""\n'
     files["tests/__init__.py"] = ""
     files["README.md"] = f"# {name}\n\n{summary}\n\nRun the tests with `python -m unittest`.\n"
     files[".gitignore"] = "__pycache__/\n*.pyc\n"
-    return Package(template.name, name, summary, dict(sorted(files.items())))
+    return Package(template.name, name, dict(sorted(files.items())), modules, suites)

@@ -80,6 +80,9 @@ class Modules:
         except BaseException:
             del self._loaded[name]
             raise
+        parent, _, child = name.rpartition(".")
+        if parent:
+            setattr(self.module(parent), child, module)
         return module
 
     def scope(self) -> dict[str, Any]:
