@@ -163,6 +163,12 @@ class SWEbenchVerifiedEnv(SnapshottableEnv[str, str]):
         return self._rows[self._present().task]
 
     @property
+    def last(self) -> tuple[str, dict[str, Any]]:
+        """The observation and ``info`` that the last reset or step returned."""
+        self._present()
+        return self._last
+
+    @property
     def sandbox(self) -> Sandbox:
         """Where the agent works."""
         self._present()

@@ -29,6 +29,7 @@ from sandgym.swebench.rows import Row
 WORKDIR = "/testbed"
 ENVIRONMENT = "/environment"  # where a Python environment appears
 PYTHON = "/python"  # where this interpreter appears, when it is not among the system's programs
+_LAYOUT = 1  # of Python environments
 TEST_TOOLS = ("pytest", "pluggy", "iniconfig", "packaging", "pygments")
 _WHEN = "2000-01-01T00:00:00+0000"
 _SECONDS = 946_684_800  # the same time, since 1970
@@ -181,14 +182,16 @@ def make_environment(folder: Path, fill: Callable[[Path], object]) -> Path:
             place.mkdir(parents=True)
         fill(site)
         interpreter = _interpreter()
-        (target / "pyvenv.cfg").write_text(f"home = {posixpath.dirname(interpreter)}\n")
+        (target / "pyvenv.cfg").write_text(
+            f"home = {posixpath.dirname(interpreter)}\ninclude-system-site-packages = false\n"
+        )
         (site / "checkout.pth").write_text(f"{WORKDIR}\n{WORKDIR}/src\n")
         for name in ("python", "python3"):
             (programs / name).symlink_to(interpreter)
         if (library := _shared_library()) is not None:
             shutil.copy(library, target / "lib")
         script = programs / "pytest"
-        script.write_text(f"#!{ENVIRONMENT}/bin/python\nimport sys\nimport pytest\n\nsys.exit(pytest.console_main())\n")
+        script.write_text(f"#!{ENVIRONMENT}/bin/python\nimport sys\nimport pytest\n\nsys.exit(pytest.main())\n")
         script.chmod(0o755)
         compile_all = ("-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", str(site))
         subprocess.run((sys.executable, *compile_all), check=False, capture_output=True)
@@ -202,7 +205,9 @@ def test_environment() -> Path:
 
     present = {tool.metadata["Name"].lower(): tool for tool in importlib.metadata.distributions()}
     tools = [present[name] for name in TEST_TOOLS if name in present]
-    key = digest_of([f"{tool.metadata['Name']} {tool.version}" for tool in tools], sys.version, str(_BASE))[:12]
+    key = digest_of(_LAYOUT, [f"{tool.metadata['Name']} {tool.version}" for tool in tools], sys.version, str(_BASE))[
+        :12
+    ]
     return make_environment(data_root() / "swebench" / f"environment-{key}", functools.partial(_copy, tools))
 
 
@@ -309,8 +314,12 @@ branch=$(git symbolic-ref -q HEAD || true)
 git for-each-ref --format='%(refname)' | while read -r ref; do
   [ "$ref" = "$branch" ] || git update-ref --no-deref -d "$ref"
 done
-rm -rf "$folder/logs" "$folder/worktrees" "$folder/refs/original" "$folder/info/grafts"
-rm -f "$folder"/*_HEAD "$folder"/gc.log
+for each in "$folder"/* "$folder"/info/*; do
+  case "${each#"$folder/"}" in
+    HEAD | config | description | hooks | index | info | info/exclude | modules | objects | packed-refs | refs | shallow) ;;
+    *) rm -rf "$each" ;;
+  esac
+done
 count() { git cat-file --batch-all-objects --batch-check='%(objectname)' --unordered | sort -u | wc -l; }
 if [ -e "$folder/objects/info/alternates" ] || [ "$(count)" != "$(git rev-list --objects HEAD | wc -l)" ]; then
   git repack -a -d -q

@@ -71,8 +71,14 @@ def test_what_failed_anywhere_has_failed():
 
 def test_parameters_that_are_paths_or_buttons():
     log = "PASSED t.py::test_a[/tmp/x1/data]\nPASSED t.py::test_b[//keep/this]\nPASSED t.py::test_c[/one]\n"
-    assert list(parse_pytest_short_paths(log)) == ["t.py::test_a[/data]", "t.py::test_b[//keep/this]", "t.py::test_c[/one]"]
-    assert parse_matplotlib("PASSED t.py::test_a[MouseButton.LEFT-MouseButton.RIGHT]") == {"t.py::test_a[1-3]": "PASSED"}
+    assert list(parse_pytest_short_paths(log)) == [
+        "t.py::test_a[/data]",
+        "t.py::test_b[//keep/this]",
+        "t.py::test_c[/one]",
+    ]
+    assert parse_matplotlib("PASSED t.py::test_a[MouseButton.LEFT-MouseButton.RIGHT]") == {
+        "t.py::test_a[1-3]": "PASSED"
+    }
 
 
 DJANGO = """\

@@ -91,7 +91,9 @@ def test_nothing_done_to_git_hides_a_change(workspace, sabotage):
 
 
 def test_no_change_is_no_patch(workspace):
-    workspace.sandbox.run("touch shop/prices.py; git commit -q --allow-empty -m nothing; mkdir -p empty; echo x > a.log")
+    workspace.sandbox.run(
+        "touch shop/prices.py; git commit -q --allow-empty -m nothing; mkdir -p empty; echo x > a.log"
+    )
     with workspace.clean() as clean:
         assert agent_patch(workspace.sandbox, clean) == b""
 

@@ -67,7 +67,9 @@ def test_every_cut_name_of_the_real_rows_is_matched(new_rows):
     for row in new_rows.values():
         names = [test for test in (*row.fail_to_pass, *row.pass_to_pass) if test.count("[") > test.count("]")]
         cut += len(names)
-        whole = {f"{name} rest]" if name in names else name: "PASSED" for name in (*row.fail_to_pass, *row.pass_to_pass)}
+        whole = {
+            f"{name} rest]" if name in names else name: "PASSED" for name in (*row.fail_to_pass, *row.pass_to_pass)
+        }
         assert verdict(row, whole).resolved, row.instance_id  # type: ignore[arg-type]
     assert cut > 250
 
