@@ -6,7 +6,6 @@ in a fresh sandbox, and nothing hidden in a row reaches an observation, ``info``
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -20,6 +19,7 @@ from sandgym.sandboxes import Limits, Sandbox
 from sandgym.swebench.episode import SUBMIT, Episode, SandboxedSnapshot, observation_of, submits
 from sandgym.swebench.judge import Judge, Judgement
 from sandgym.swebench.rows import Row, select
+from sandgym.swebench.tasks import Tasks
 from sandgym.swebench.workspace import SandboxOptions, Workspace
 from sandgym.swebench.world import load_world
 from sandgym.text import UnicodeText
@@ -118,9 +118,7 @@ class SWEbenchVerifiedEnv(SnapshottableEnv[str, str]):
             raise ValueError("max_steps and the time limits must be positive")
         self._world = load_world(data, checkouts)
         self._split = self._world.split(split)
-        self._rows = select(tuple(self._split.rows.values()), ids, repos, difficulty)
-        self._task_ids = tuple(row.instance_id for row in self._rows)
-        self._positions = {task_id: index for index, task_id in enumerate(self._task_ids)}
+        self._tasks = Tasks(select(tuple(self._split.rows.values()), ids, repos, difficulty))
         self._options = SandboxOptions(backend, limits, network, unconfined)
         self._timeout = timeout
         self._judge = Judge(test_timeout)
@@ -129,7 +127,7 @@ class SWEbenchVerifiedEnv(SnapshottableEnv[str, str]):
         self.render_mode = render_mode
         self.observation_space: spaces.Space[str] = UnicodeText()
         self.action_space: spaces.Space[str] = UnicodeText()
-        told = (split, self._task_ids, max_steps, timeout, test_timeout, limits or Limits(), network)
+        told = (split, self._tasks.ids, max_steps, timeout, test_timeout, limits or Limits(), network)
         self.world = f"sandgym/SWEbenchVerified-v0 {self._split.key} {told!r}"
         self._episode: Episode | None = None
         self._last: tuple[str, dict[str, Any]] = ("", {})
@@ -151,16 +149,16 @@ class SWEbenchVerifiedEnv(SnapshottableEnv[str, str]):
     @property
     def task_ids(self) -> Sequence[str]:
         """Instance ids of the tasks, in order."""
-        return self._task_ids
+        return self._tasks.ids
 
     def task_hash(self, task_id: str) -> str:
         """Hash of a task's row; ``KeyError`` for a task of another split."""
-        return self._rows[self._positions[task_id]].hash
+        return self._tasks.row(task_id).hash
 
     @property
     def row(self) -> Row:
         """The row of the present episode, with everything that agents must not see."""
-        return self._rows[self._present().task]
+        return self._tasks.rows[self._present().task]
 
     @property
     def last(self) -> tuple[str, dict[str, Any]]:
@@ -193,7 +191,7 @@ class SWEbenchVerifiedEnv(SnapshottableEnv[str, str]):
         """
         options = options or {}
         reject_unknown(options, ("task",), "reset option")
-        task = self._resolve(options["task"]) if "task" in options else None
+        task = self._tasks.index(options["task"]) if "task" in options else None
         if seed is not None:
             super().reset(seed=seed)
             self._seed, self._draws = seed, 0
@@ -203,8 +201,8 @@ class SWEbenchVerifiedEnv(SnapshottableEnv[str, str]):
         key = (self._seed, self._draws)
         self._draws += 1
         if task is None:
-            task = int(np.random.default_rng(key).integers(len(self._rows)))
-        row = self._rows[task]
+            task = int(np.random.default_rng(key).integers(len(self._tasks.ids)))
+        row = self._tasks.rows[task]
         self._episode = None  # until the sandbox is there
         self._open(row).start_again()
         self._episode = Episode(task, 0, False, self._seed, self._draws)
@@ -268,7 +266,7 @@ class SWEbenchVerifiedEnv(SnapshottableEnv[str, str]):
         if snapshot.world != self.world or not isinstance(snapshot, SandboxedSnapshot):
             raise SnapshotMismatch(f"snapshot of {snapshot.world!r} given to an environment of {self.world!r}")
         episode: Episode = snapshot.state
-        self._open(self._rows[episode.task]).sandbox.restore(snapshot.sandbox)
+        self._open(self._tasks.rows[episode.task]).sandbox.restore(snapshot.sandbox)
         self._episode, self._last = episode, snapshot.last
         self._seed, self._draws = episode.seed, episode.draws
         observation, info = snapshot.last
@@ -320,7 +318,7 @@ class SWEbenchVerifiedEnv(SnapshottableEnv[str, str]):
         episode = self._present()
         assert self._workspace is not None
         info = {
-            "task_id": self._task_ids[episode.task],
+            "task_id": self._tasks.ids[episode.task],
             "step": episode.step,
             "success": False,
             "score": 0.0,
@@ -330,21 +328,3 @@ class SWEbenchVerifiedEnv(SnapshottableEnv[str, str]):
         }
         self._last = (observation, info)
         return observation, dict(info)
-
-    def _resolve(self, task: Any) -> int:
-        if isinstance(task, str):
-            if task not in self._positions:
-                raise LookupError(
-                    f"no task {task!r} in this split of {len(self._rows)} tasks, "
-                    f"{self._task_ids[0]!r} to {self._task_ids[-1]!r}"
-                )
-            return self._positions[task]
-        if isinstance(task, bool):
-            raise TypeError("a task is an id or an index, not bool")
-        try:
-            index = operator.index(task)
-        except TypeError:
-            raise TypeError(f"a task is an id or an index, not {type(task).__name__}") from None
-        if not 0 <= index < len(self._rows):
-            raise LookupError(f"task {index} is out of range: this split has {len(self._rows)} tasks")
-        return index

@@ -12,8 +12,8 @@ import weakref
 from typing import Self
 
 from sandgym.sandboxes import Image, Limits, Sandbox, SandboxSnapshot, open_sandbox
+from sandgym.swebench.checkouts import hide_future
 from sandgym.swebench.gitindex import index_digest
-from sandgym.swebench.images import hide_future
 from sandgym.swebench.rows import Row
 
 _STARTS: weakref.WeakKeyDictionary[Image, dict[str, SandboxSnapshot]] = weakref.WeakKeyDictionary()  # by backend

@@ -7,12 +7,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from sandgym.swebench.images import commit_all
+from sandgym.swebench.checkouts import commit_all
 from sandgym.swebench.rows import Row, row_of
 
 FILES = {
     "shop/__init__.py": "",
-    "shop/prices.py": "def total(prices):\n    return sum(prices[1:])\n\n\ndef mean(prices):\n    return total(prices) / 2\n",
+    "shop/prices.py": (
+        "def total(prices):\n    return sum(prices[1:])\n\n\ndef mean(prices):\n    return total(prices) / 2\n"
+    ),
     "tests/__init__.py": "",
     "tests/conftest.py": "import pytest\n\n\n@pytest.fixture\ndef two():\n    return [1, 2]\n",
     "tests/test_prices.py": "from shop.prices import total\n\n\ndef test_empty():\n    assert total([]) == 0\n",
@@ -33,7 +35,7 @@ diff --git a/shop/prices.py b/shop/prices.py
  
  
  def mean(prices):
-"""
+"""  # noqa: W293
 TEST_PATCH = """\
 diff --git a/tests/test_prices.py b/tests/test_prices.py
 --- a/tests/test_prices.py
@@ -46,7 +48,7 @@ diff --git a/tests/test_prices.py b/tests/test_prices.py
 +
 +def test_total(two):
 +    assert total(two) == 3
-"""
+"""  # noqa: W293
 HIDDEN = ("test_total", "sum(prices)\n", "the hint that nobody may see")
 ISSUE = "total() forgets the first price."
 FIX = "sed -i 's/prices\\[1:\\]/prices/' shop/prices.py"

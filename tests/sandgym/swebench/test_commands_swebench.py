@@ -38,7 +38,7 @@ def test_old_rows_have_commands(old_rows):
 
 
 def test_a_row_without_script_of_an_unknown_repository_is_refused():
-    with pytest.raises(SandboxError, match="'shop__shop-1' has no column 'eval_script'.*'a/b'; known: astropy"):
+    with pytest.raises(SandboxError, match=r"'shop__shop-1' has no column 'eval_script'.*'a/b'; known: astropy"):
         evaluation(shop.row(repo="a/b"))
     with pytest.raises(SandboxError, match="does not mark the test output"):
         evaluation(shop.row(eval_script="pytest"))
@@ -48,7 +48,8 @@ def test_the_files_of_a_patch():
     patch = (
         "diff --git a/x/new.py b/x/new.py\nnew file mode 100644\n--- /dev/null\n+++ b/x/new.py\n@@ -0,0 +1 @@\n+1\n"
         "diff --git a/gone.py b/gone.py\ndeleted file mode 100644\n--- a/gone.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n"
-        "diff --git a/old name.py b/new name.py\nsimilarity index 100%\nrename from old name.py\nrename to new name.py\n"
+        "diff --git a/old name.py b/new name.py\nsimilarity index 100%\nrename from old name.py\n"
+        "rename to new name.py\n"
         "diff --git a/same.py b/same.py\n--- a/same.py\n+++ b/same.py\n@@ -1 +1 @@\n-deleted file mode 1\n+1\n"
     )
     assert file_pairs(patch) == [

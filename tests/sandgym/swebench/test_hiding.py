@@ -12,7 +12,8 @@ from sandgym.core import SandboxError
 
 LOOK = (
     "grep -rasl -e 'test_total' -e 'the hint that nobody may see' / --exclude-dir=proc --exclude-dir=sys "
-    "--exclude-dir=usr --exclude-dir=opt --exclude-dir=python --exclude-dir=environment 2>/dev/null; env | grep -a -e test_total -e hint; "
+    "--exclude-dir=usr --exclude-dir=opt --exclude-dir=python --exclude-dir=environment 2>/dev/null; "
+    "env | grep -a -e test_total -e hint; "
     "git log --all -p --reflog | grep -a test_total; git stash list; git remote; git tag; true"
 )
 
@@ -89,7 +90,8 @@ def test_only_the_past_of_the_base_is_in_the_repository(with_future, backend):
             for secret in secrets:
                 assert each.step(f"git cat-file -e {secret}")[4]["returncode"] != 0
             found = each.step(
-                "git cat-file --batch-all-objects --batch-check='%(objectname)' | git cat-file --batch | grep -ac SECRET; "
+                "git cat-file --batch-all-objects --batch-check='%(objectname)' | git cat-file --batch "
+                "| grep -ac SECRET; "
                 "git remote; git tag; git branch -r; git stash list; git reflog; grep -ras SECRET .git; ls .git/*_HEAD"
             )[0]
             assert found.splitlines()[1] == "0"

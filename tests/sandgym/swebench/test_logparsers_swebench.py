@@ -118,7 +118,7 @@ FAIL: test_wrong (m.tests.T.test_wrong)
 What is wrong
 ----------------------------------------------------------------------
 Ran 9 tests in 0.010s
-"""
+"""  # noqa: W291
 
 
 def test_unittest_and_django():
@@ -172,7 +172,7 @@ ______________________ sympy/core/tests/test_zz.py:test_late ___________________
 AssertionError
  tests finished: 5 passed, 1 failed, 1 skipped, 1 expected to fail, 
 DO *NOT* COMMIT!
-"""
+"""  # noqa: W291
 
 
 def test_sympy():
@@ -199,7 +199,7 @@ def test_every_real_row_has_a_parser(new_rows, old_rows):
     assert by_repo["sympy/sympy"] is parse_sympy
     assert by_repo["psf/requests"] is by_repo["pylint-dev/pylint"] is parse_pytest_short_paths
     assert parser_of("parse_log_seaborn", "mwaskom/seaborn", "pytest") is parse_pytest
-    with pytest.raises(SandboxError, match="unknown log_parser 'parse_log_jest'; known: .*parse_log_django"):
+    with pytest.raises(SandboxError, match=r"unknown log_parser 'parse_log_jest'; known: .*parse_log_django"):
         parser_of("parse_log_jest", "a/b", "other")
     with pytest.raises(SandboxError, match="cannot be read; give the row a 'log_parser'"):
         parser_of("", "a/b", "other")

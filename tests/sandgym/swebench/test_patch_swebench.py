@@ -127,7 +127,7 @@ def test_generated_files_are_too_much_unless_they_are_ignored(workspace, monkeyp
     with workspace.clean() as clean:
         assert b"+++ b/small" in agent_patch(workspace.sandbox, clean)
     workspace.sandbox.run("mv build/big big")
-    with workspace.clean() as clean, pytest.raises(PatchError, match="the change has 40000.. bytes"):
+    with workspace.clean() as clean, pytest.raises(PatchError, match=r"the change has 40000.. bytes"):
         agent_patch(workspace.sandbox, clean)
     workspace.sandbox.run("echo big >> .gitignore")
     with workspace.clean() as clean:
