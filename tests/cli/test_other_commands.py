@@ -15,7 +15,9 @@ from cli.console import count, duration
 from cli.doctor import findings
 from cli.errors import EXTRAS
 from cli.live import sparkline
+from cli.presets import PRESETS
 from cli.progress import RunProgress
+from cli.runs import configuration
 from sandgym import data
 from sandgym.data import DATA_SETS
 
@@ -111,6 +113,19 @@ def test_algos_lists_every_setting_with_its_default() -> None:
             assert words[words.index(f"algo_options.{field.name}") + 1]
     assert words[words.index("algo_options.children") + 1] == str(ALGORITHMS["bpo"].Config().children)  # type: ignore[union-attr]
     assert words[words.index("optimizer.lr") + 1] == str(OptimizerConfig().lr)
+
+
+@pytest.mark.parametrize("env_id", PRESETS)
+def test_a_preset_is_a_whole_configuration_and_what_is_given_goes_before_it(env_id: str) -> None:
+    preset = PRESETS[env_id]
+    config = configuration("bpo", env_id, {})
+    assert str(config.sft.steps) == preset["sft.steps"]
+    assert config.optimizer.lr == float(preset["optimizer.lr"])
+    assert config.env_options["max_steps"] == int(preset["env_options.max_steps"])
+    given = configuration("bpo", env_id, {"optimizer.lr": "0.5", "env_options.max_steps": "7"})
+    assert (given.optimizer.lr, given.env_options["max_steps"]) == (0.5, 7)
+    assert given.sft == config.sft
+    assert env_id in run("algos").output
 
 
 def test_check_passes_on_ours() -> None:
