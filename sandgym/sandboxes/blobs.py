@@ -36,6 +36,7 @@ class Blob:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._finalizer is not None:
             self._finalizer.detach()
+            _STAYING.add((os.getpid(), self.digest))
         return (_found, (self.digest, str(self.path), self.size))
 
     def __eq__(self, other: object) -> bool:
@@ -45,6 +46,7 @@ class Blob:
         return hash(self.digest)
 
 
+_STAYING: set[tuple[int, str]] = set()  # process and digest of what a pickle refers to
 _BLOBS: weakref.WeakValueDictionary[tuple[int, str], Blob] = weakref.WeakValueDictionary()
 
 
@@ -59,7 +61,8 @@ def keep(host: str, digest: str) -> Blob:
             temporary = path.with_suffix(".new")
             readable(host, lambda source: shutil.copyfile(source, temporary))
             temporary.replace(path)
-        blob = _BLOBS[os.getpid(), digest] = Blob(digest, path, path.stat().st_size, owned=True)
+        owned = (os.getpid(), digest) not in _STAYING
+        blob = _BLOBS[os.getpid(), digest] = Blob(digest, path, path.stat().st_size, owned)
     return blob
 
 

@@ -54,9 +54,10 @@ class Layer:
             yield layer
             layer = layer.parent
 
-    def changes(self, tree: ImageTree) -> dict[str, Entry | None]:
-        """What differs from the image."""
+    def changes(self, tree: ImageTree | None) -> dict[str, Entry | None]:
+        """What differs from the image, whose tree is not needed where that is known."""
         if self._changes is None:
+            assert tree is not None
             self._changes = changes_of(tree, self.parent, self.path)
         return self._changes
 

@@ -50,10 +50,7 @@ class OverlaySnapshot(SandboxSnapshot):
     @property
     def changes(self) -> Changes:
         """Every path whose kind, mode or content differs from the image; computed on first use."""
-        if self.top is None:
-            return {}
-        assert self._tree is not None
-        return self.top.changes(self._tree)
+        return self.top.changes(self._tree) if self.top else {}
 
     @property
     def bytes(self) -> int:

@@ -58,13 +58,16 @@ class SandboxedSnapshot(Snapshot):
         last: tuple[Any, dict[str, Any]],
         sandbox: SandboxSnapshot,
         index: tuple[str, str] | None,
+        digest: str | None = None,
     ) -> None:
         super().__init__(world, state, last)
+        object.__setattr__(self, "_digest", digest)
         object.__setattr__(self, "sandbox", sandbox)
         object.__setattr__(self, "index", index)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.world, self.state, self.last, self.sandbox, self.index))
+        # With the digest, since a saved sandbox may have its files elsewhere by then.
+        return (type(self), (self.world, self.state, self.last, self.sandbox, self.index, self.digest))
 
     @property
     def digest(self) -> str:
