@@ -29,7 +29,7 @@ from sandgym.swebench.suites import test_name, without_tests
 
 GENERATOR_VERSION = 1
 BUNDLED_TASKS: dict[str, int] = {"train": 400, "dev": 80, "test": 70}
-BUNDLED_SHA256 = "31e677a65e3cef05021be65bdbb8c81e872dfb6c22640f4cb04b092036ef5f2d"
+BUNDLED_SHA256 = "e0573a3a367635ab8d91d60a5e65803f916da9787db21f0ff3ab6acb2d1de7f8"
 REPOSITORIES = "repositories"
 VERSION = "1.0"
 EASY, HARDER = "<15 min fix", "15 min - 1 hour"
@@ -221,16 +221,12 @@ def ensure_bundled() -> Path:
     return ensure("swebench", GENERATOR_VERSION, BUNDLED_SHA256, write_tasks)
 
 
-def materialise(row: HasId, folder: Path, source: Path | None = None) -> Path:
-    """Write the repository of a bundled task, its base commit checked out.
+def history(row: HasId, source: Path | None = None) -> list[Commit]:
+    """The commits of a bundled task's repository; the last is its base.
 
     Args:
         row: of the task.
-        folder: empty, or missing.
         source: where the tasks were written; by default the bundled ones.
-
-    Returns:
-        The folder.
 
     Raises:
         SandboxError: there is no such bundled task, or it is of another version.
@@ -246,5 +242,22 @@ def materialise(row: HasId, folder: Path, source: Path | None = None) -> Path:
     ]
     if (head := head_of(commits)) != row.base_commit:
         raise SandboxError(f"{row.instance_id} starts at {row.base_commit}, but the bundled repository at {head}")
-    write_repository(Path(folder), commits)
+    return commits
+
+
+def materialise(row: HasId, folder: Path, source: Path | None = None) -> Path:
+    """Write the repository of a bundled task, its base commit checked out.
+
+    Args:
+        row: of the task.
+        folder: empty, or missing.
+        source: see ``history``.
+
+    Returns:
+        The folder.
+
+    Raises:
+        SandboxError: see ``history``.
+    """
+    write_repository(Path(folder), history(row, source))
     return Path(folder)

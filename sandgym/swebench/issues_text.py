@@ -94,12 +94,11 @@ def issue_text(bug: Bug, located: bool, draw: Draw) -> str:
         draw: of the wording.
     """
     example = readable(bug.example)
-    name = bug.mutation.function if located and bug.mutation.function else _called(example)
     imports = [line for line in example.setup if line.startswith("from ")]
     rest = [line for line in example.setup if not line.startswith("from ")]
     code = "\n".join((*imports, "", *rest, example.call))
     paragraphs = [
-        _title(example, name, draw),
+        _title(example, _called(example), draw),
         draw.pick(_OPENINGS).format(package=bug.package.name),
         f"```python\n{code}\n```",
         symptom(example),

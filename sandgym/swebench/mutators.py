@@ -40,17 +40,6 @@ OTHER_CALLS = {
 }
 WRAPPERS = ("abs", "sorted", "reversed", "round", "set")
 CLEANERS = ("strip", "lower", "upper", "rstrip", "lstrip", "split")
-OTHER_ERRORS = {
-    "ValueError": "TypeError",
-    "KeyError": "ValueError",
-    "LookupError": "ValueError",
-    "IndexError": "ValueError",
-    "OverflowError": "ValueError",
-    "ArithmeticError": "ValueError",
-    "EOFError": "ValueError",
-    "SyntaxError": "ValueError",
-    "RecursionError": "ValueError",
-}
 _SYMBOLS: dict[type, str] = {
     ast.Lt: "<",
     ast.LtE: "<=",
@@ -69,7 +58,11 @@ _SYMBOLS: dict[type, str] = {
     ast.FloorDiv: "//",
     ast.Mod: "%",
     ast.Pow: "**",
+    ast.MatMult: "@",
     ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
     ast.RShift: ">>",
 }
 
@@ -110,7 +103,7 @@ def statement_edits(source: Source, node: ast.stmt) -> Iterator[Edit]:
         for default in node.args.defaults:
             yield from _default(source, default)
     elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and isinstance(node.exc.func, ast.Name):
-        yield source.replace("wrong exception", node.exc.func, OTHER_ERRORS[node.exc.func.id])
+        yield source.replace("wrong exception", node.exc.func, _other_error(node.exc.func.id))
     elif isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) and len(node.value.elts) == 2:
         first, second = (source.segment(part) for part in node.value.elts)
         yield source.replace("swapped results", node, f"return {second}, {first}")
@@ -121,6 +114,10 @@ def statement_edits(source: Source, node: ast.stmt) -> Iterator[Edit]:
         if len(block) > 1:
             for statement in block:
                 yield from _missing(source, statement)
+
+
+def _other_error(name: str) -> str:
+    return "TypeError" if name == "ValueError" else "ValueError"
 
 
 def _comparison(source: Source, node: ast.Compare) -> Iterator[Edit]:

@@ -310,7 +310,7 @@ def test_a_package_that_fails_its_own_tests_is_no_package():
 def test_an_issue_says_what_happens_and_where():
     (bug,) = bugs("missing guard")
     text = issue_text(bug, True, Draw("a"))
-    assert "`Box.put`" in text.splitlines()[0]
+    assert "`put`" in text.splitlines()[0]
     code = 'from box.core import Box\n\nbox = Box(2)\nbox.put("a")\nbox.put("b")\nbox.put("c")\n'
     assert f"```python\n{code}```" in text
     assert symptom(bug.example) in text

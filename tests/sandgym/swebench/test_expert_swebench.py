@@ -1,0 +1,163 @@
+"""The expert: solves bundled tasks through bash, plays on from any state, and slips as it says."""
+
+import json
+
+import gymnasium
+import pytest
+
+import sandgym.swebench.generate as generate
+from sandgym.bundled import content_hash
+from sandgym.swebench.env import SWEbenchVerifiedEnv
+from sandgym.swebench.expert import SUBMIT_COMMAND, TEST
+
+TASKS = {"train": 12, "dev": 2, "test": 7}
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory, quick):
+    """Environments of a few bundled tasks."""
+    root = tmp_path_factory.mktemp("data")
+    write_all = generate.write_tasks
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SANDGYM_DATA", str(root))
+        patch.setattr(generate, "BUNDLED_SHA256", content_hash(write_all(root / "once", TASKS)))
+        patch.setattr(generate, "write_tasks", lambda folder: write_all(folder, TASKS))
+        made: list[SWEbenchVerifiedEnv] = []
+
+        def make_env(**arguments) -> SWEbenchVerifiedEnv:
+            made.append(SWEbenchVerifiedEnv(backend=quick, **arguments))
+            return made[-1]
+
+        yield make_env
+        for env in made:
+            env.close()
+
+
+@pytest.fixture(scope="module")
+def env(make) -> SWEbenchVerifiedEnv:
+    return make(split="all", max_steps=20)
+
+
+def play(env, expert):
+    """Actions with whether they were slips, and the last reward and info, from the present state."""
+    actions, over, reward, info = [], False, 0.0, {}
+    while not over:
+        actions.append((expert.act(), expert.slipped))
+        _, reward, terminated, truncated, info = env.step(actions[-1][0])
+        over = terminated or truncated
+    return actions, reward, info
+
+
+def test_every_task_is_solved(env):
+    expert = env.expert()
+    assert len(env.task_ids) == sum(TASKS.values())
+    for task in env.task_ids:
+        env.reset(options={"task": task})
+        actions, reward, info = play(env, expert)
+        assert (reward, info["success"], info["resolved"], info["tampered"]) == (1.0, True, True, ()), (task, actions)
+        assert 4 <= len(actions) <= 6
+        assert [action for action, _ in actions[-2:]] == [TEST, SUBMIT_COMMAND]
+        assert actions[-3][0].startswith("sed -i ")
+        assert all("\n" not in action and len(action) < 200 for action, _ in actions)
+        assert not any(slipped for _, slipped in actions)
+
+
+def test_what_it_types_was_on_the_screen(env):
+    """The edited line was shown with its number, and the file's name stands in the issue or in a listing of imports."""
+    for task in env.task_ids[:8]:
+        observation, _ = env.reset(options={"task": task})
+        screen, expert = observation, env.expert()
+        while not (action := expert.act()).startswith("sed"):
+            screen += env.step(action)[0]
+        number = action.split("'")[1].rstrip("acis").split("s")[0].split("a")[0]
+        assert any(
+            line.lstrip().startswith((f"{number}:", f"{number}-", f"{number}\t")) for line in screen.splitlines()
+        )
+
+
+def test_with_noise_it_slips_and_recovers(make):
+    env = make(split="train", max_steps=20)
+    kinds = set()
+    for task in env.task_ids[:8]:
+        env.reset(options={"task": task})
+        actions, reward, _ = play(env, env.expert(noise=0.6, seed=3))
+        assert reward == 1.0, actions
+        kinds |= {action.split()[0] for action, slipped in actions if slipped}
+        for number, (action, slipped) in enumerate(actions):
+            if slipped and action.startswith("sed"):
+                assert [a for a, _ in actions[number + 1 : number + 3]] == [TEST, f"git checkout {action.split()[-1]}"]
+    assert kinds == {"cat", "sed"}
+
+
+def test_a_slip_breaks_tests_that_are_seen(make):
+    env = make(split="train", max_steps=20)
+    for task in env.task_ids[:8]:
+        env.reset(options={"task": task})
+        expert = env.expert(noise=1.0, seed=1)
+        while not expert.act().startswith("sed"):
+            env.step(expert.act())
+        wrong = expert.act()
+        if expert.slipped:
+            env.step(wrong)
+            assert "FAILED" in env.step(TEST)[0]
+
+
+def test_the_same_state_gives_the_same_action(env):
+    env.reset(options={"task": 0})
+    one, other = env.expert(noise=0.5, seed=1), env.expert(noise=0.5, seed=1)
+    first = one.act()
+    assert first == one.act() == other.act()
+    snapshot = env.snapshot()
+    env.step(first)
+    second = one.act()
+    env.restore(snapshot)
+    assert other.act() == first
+    env.step(first)
+    assert other.act() == second
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cd /tmp",
+        "rm -r */",
+        "for file in $(git ls-files); do echo broken >> $file; done",
+        "sed -i 's/return/yield/' $(git ls-files '*.py')",
+        "git rm -rq tests",
+        "echo x >> README.md; git add -A",
+        "echo x >> README.md; git -c user.name=a -c user.email=b commit -qam x",
+        "rm -r .git",
+    ],
+)
+def test_it_plays_on_from_any_state(make, command):
+    env = make(split="train", max_steps=20)
+    env.reset(options={"task": 1})
+    env.step(command)
+    actions, reward, _ = play(env, env.expert())
+    assert actions[-1][0] == SUBMIT_COMMAND
+    assert reward == 1.0, actions
+
+
+@pytest.mark.parametrize(("max_steps", "expected"), [(1, 0.0), (2, 1.0), (3, 1.0), (4, 1.0)])
+def test_it_submits_before_the_steps_end(make, max_steps, expected):
+    env = make(split="train", max_steps=max_steps)
+    env.reset(options={"task": 2})
+    actions, reward, _ = play(env, env.expert())
+    assert (reward, actions[-1][0]) == (expected, SUBMIT_COMMAND)
+
+
+def test_errors(make, env, tmp_path):
+    with pytest.raises(ValueError, match="noise is a probability"):
+        env.expert(noise=1.5)
+    fresh = make(split="dev")
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        fresh.expert().act()
+    fresh.reset(options={"task": 0})
+    fresh.step(SUBMIT_COMMAND)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        fresh.expert().act()
+    folder = generate.ensure_bundled()
+    line = (folder / "dev.jsonl").read_text().splitlines()[0]
+    (tmp_path / "dev.jsonl").write_text(json.dumps(json.loads(line)) + "\n")
+    with pytest.raises(gymnasium.error.Error, match="bundled tasks only"):
+        make(data=tmp_path / "dev.jsonl", split="dev").expert()
