@@ -42,7 +42,6 @@ from sandgym.sandboxes.tree import (
     Found,
     Opened,
     copy_tree,
-    differences,
     entry_of,
     tree_of,
 )
@@ -50,11 +49,6 @@ from sandgym.sandboxes.tree import (
 _RACY = 50_000_000  # nanoseconds: a change so soon after a look may leave all times as they were
 
 Signature = tuple[int, int, int, int, int]
-
-
-class _Known(NamedTuple):
-    signature: Signature | None
-    entry: Entry | None
 
 
 class Saved(NamedTuple):
@@ -69,6 +63,13 @@ class Saved(NamedTuple):
     entry: Entry | None
     blob: Blob | None
     mtime_ns: int
+
+
+class _Known(NamedTuple):
+    """What was found at a path: by which to recognise it, and how it differs from the image."""
+
+    signature: Signature | None
+    saved: Saved | None
 
 
 class CopyingSnapshot(SandboxSnapshot):
@@ -192,7 +193,7 @@ class CopyingSandbox(Sandbox):
                 self._make(path, self._target(path, wanted))
             for path in reversed(touched):  # what is in a folder before it, since its mode may forbid that
                 opened.leave(self._host(path))
-                self._settle(path, self._target(path, wanted).entry)
+                self._settle(path, self._target(path, wanted), wanted.get(path))
         self._changed = dict(wanted)
         self.cwd, self.variables = snapshot.cwd, dict(snapshot.variables)
 
@@ -258,33 +259,49 @@ class CopyingSandbox(Sandbox):
 
     def _look(self, from_image: Mapping[str, Entry] | None = None) -> None:
         """Learn what is at every path; of a fresh copy, what the image has."""
-        known, self._known = self._known, {}
-        now = time.time_ns()
-        different: dict[str, Entry | None] = {}
-        statuses: dict[str, Found] = {}
+        known: dict[str, _Known] = {}
+        before, settled = self._known, time.time_ns() - _RACY
+        changed: dict[str, Saved] = {}
         with Opened() as opened:
-            for found in self._tree.places.walk(self._folder, opened):
-                signature = _signature(found.status)
-                before = known.get(found.path)
-                if from_image is not None:
-                    entry = from_image.get(found.path)
-                elif before is not None and before.signature == signature:
-                    entry = before.entry
-                else:
-                    entry = entry_of(found)
-                settled = now - found.status.st_ctime_ns > _RACY
-                self._known[found.path] = _Known(signature if settled or from_image is not None else None, entry)
-                if entry is not self._tree.entries.get(found.path) and entry is not None:
-                    different[found.path] = entry
-                    statuses[found.path] = found
-            for path in self._tree.entries.keys() - self._known.keys():
-                different[path] = None
-            changed = {}
-            for path, entry in differences(self._tree, different).items():
-                blob = keep(statuses[path].host, entry.content) if entry and entry.kind == "file" else None
-                mtime = statuses[path].status.st_mtime_ns if path in statuses else 0
-                changed[path] = Saved(entry, blob, mtime)
-        self._changed = changed
+            stack = []
+            for part, top in self._tree.places.inside.items():
+                host = str(self._folder / part)
+                known[top] = self._learn(Found(top, host, os.lstat(host)), settled, from_image)
+                stack.append((host, top))
+            while stack:  # runs through everything at every snapshot, hence without a call for what is as it was
+                folder, path = stack.pop()
+                for item, status in opened.list(folder):
+                    below = f"{path}/{item.name}"
+                    mode = status.st_mode
+                    seen = before.get(below)
+                    if stat.S_ISDIR(mode):
+                        stack.append((item.path, below))
+                        same = seen is not None and seen.signature == (mode, 0, 0, 0, 0)
+                    else:
+                        times = (mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+                        same = seen is not None and seen.signature == times
+                    if not same or seen is None:
+                        seen = self._learn(Found(below, item.path, status), settled, from_image)
+                    known[below] = seen
+                    if seen.saved is not None:
+                        changed[below] = seen.saved
+        for top in self._tree.places.inside.values():
+            if (saved := known[top].saved) is not None:
+                changed[top] = saved
+        for path in self._tree.entries.keys() - known.keys():
+            changed[path] = Saved(None, None, 0)
+        self._known, self._changed = known, changed
+
+    def _learn(self, found: Found, settled: int, from_image: Mapping[str, Entry] | None) -> _Known:
+        """What is at a path that is not known to be as it was."""
+        entry = from_image.get(found.path) if from_image is not None else entry_of(found)
+        signature: Signature | None = _signature(found.status)
+        if from_image is None and not stat.S_ISDIR(found.status.st_mode) and found.status.st_ctime_ns > settled:
+            signature = None
+        if entry is None or entry == self._tree.entries.get(found.path):
+            return _Known(signature, None)
+        blob = keep(found.host, entry.content) if entry.kind == "file" else None
+        return _Known(signature, Saved(entry, blob, found.status.st_mtime_ns))
 
     def _target(self, path: str, wanted: Mapping[str, Saved]) -> Saved:
         return wanted[path] if path in wanted else Saved(self._tree.entries.get(path), None, 0)
@@ -324,15 +341,16 @@ class CopyingSandbox(Sandbox):
             raise SandboxError(f"the image has changed: {error}") from error
         shutil.copystat(source, host)
 
-    def _settle(self, path: str, entry: Entry | None) -> None:
+    def _settle(self, path: str, target: Saved, saved: Saved | None) -> None:
         """Give what was made its mode, and learn it."""
+        entry = target.entry
         if entry is None:
             self._known.pop(path, None)
             return
         host = self._host(path)
         if entry.kind != "link":
             host.chmod(entry.mode)
-        self._known[path] = _Known(_signature(host.lstat()), entry)
+        self._known[path] = _Known(_signature(host.lstat()), saved)
 
 
 _IMAGE = Saved(None, None, -1)  # stands for: as in the image

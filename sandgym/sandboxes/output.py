@@ -23,6 +23,7 @@ class CappedOutput:
         self._room = (limit + 1) * _WIDEST
         self._head = bytearray()
         self._tail = bytearray()
+        self._cut = False
         self._characters = 0  # in what is in neither
 
     def add(self, data: bytes) -> None:
@@ -34,18 +35,20 @@ class CappedOutput:
         if not data:
             return
         if len(data) > self._room:  # nothing of what came before will be kept
+            self._cut = True
             self._characters += _count(self._tail) + _count(data[: -self._room])
             self._tail = bytearray(data[-self._room :])
             return
         self._tail += data
         excess = len(self._tail) - self._room
         if excess > self._room:
+            self._cut = True
             self._characters += _count(self._tail[:excess])
             del self._tail[:excess]
 
     def text(self) -> tuple[str, bool]:
         """What is kept, with the number of characters left out in the middle; and whether any were."""
-        if not self._characters:
+        if not self._cut:
             text = (self._head + self._tail).decode("utf-8", "replace")
             if len(text) <= self._limit:
                 return text, False

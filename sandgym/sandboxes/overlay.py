@@ -30,7 +30,7 @@ from sandgym.sandboxes.base import (
     typed_errors,
 )
 from sandgym.sandboxes.layers import Layer
-from sandgym.sandboxes.reaper import process_folder, remove, remove_with
+from sandgym.sandboxes.reaper import discard, process_folder, remove_with
 from sandgym.sandboxes.tree import HOME_MODE, TMP_MODE, ImageTree, copy_tree, tree_of
 
 _KEPT = 16  # bases of images that no sandbox uses any more
@@ -167,7 +167,7 @@ class OverlaySandbox(Sandbox):
                 timeout=timeout,
             )
         finally:
-            remove(work)
+            discard(work)
         if state is not None:
             self.cwd, self.variables = state
         return result
@@ -191,7 +191,7 @@ class OverlaySandbox(Sandbox):
         assert isinstance(snapshot, OverlaySnapshot)
         if any(not layer.path.is_dir() for layer in (snapshot.top.chain() if snapshot.top else ())):
             raise SandboxLost(f"{snapshot!r} is gone with the process that made it")
-        remove(self._upper)
+        discard(self._upper)
         self._upper.mkdir()
         self._top = snapshot.top
         self.cwd, self.variables = snapshot.cwd, dict(snapshot.variables)

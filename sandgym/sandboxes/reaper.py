@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 import platform
+import queue
 import shutil
 import stat
 import subprocess
+import threading
 import weakref
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -22,6 +25,7 @@ from sandgym.core import SandboxError
 from sandgym.data import data_root
 
 _DEAD = ".removing-"
+_MOST_WAITING = 500  # removals; then whoever discards has to remove
 
 
 def store_root() -> Path:
@@ -98,8 +102,13 @@ def process_folder() -> Path:
                 f"cannot write to {root}: {error.strerror}; set SANDGYM_SANDBOXES to another folder"
             ) from error
         _FOLDERS[key] = folder
-        Finalize(None, _remove_own, (folder, os.getpid()), exitpriority=0)  # also where a worker process ends
+        Finalize(None, _leave, (folder, os.getpid()), exitpriority=0)  # also where a worker process ends
     return folder
+
+
+def _leave(folder: Path, pid: int) -> None:
+    if pid == os.getpid():
+        remove(folder)
 
 
 def remove_with(owner: object, path: Path) -> weakref.finalize[..., Any]:
@@ -114,7 +123,55 @@ def remove_with(owner: object, path: Path) -> weakref.finalize[..., Any]:
 
 def _remove_own(path: Path, pid: int) -> None:
     if pid == os.getpid():
+        discard(path)
+
+
+def discard(path: Path) -> None:
+    """Let a file or folder vanish now, and be removed in the background, since disks are slow at that."""
+    trash = process_folder() / "trash"
+    target = trash / str(next(_numbers))
+    try:
+        trash.mkdir(exist_ok=True)
+        path.rename(target)
+    except FileNotFoundError:
+        return
+    except OSError:  # on another file system, or closed by the agent
         remove(path)
+        return
+    if _dustman().qsize() > _MOST_WAITING:
+        remove(target)
+    else:
+        _dustman().put(target)
+
+
+def wait_for_removals() -> None:
+    """Wait until everything that was discarded is removed."""
+    done = threading.Event()
+    _dustman().put(done)
+    done.wait()
+
+
+_numbers = itertools.count()
+_DUSTMEN: dict[int, queue.SimpleQueue[Path | threading.Event]] = {}
+
+
+def _dustman() -> queue.SimpleQueue[Path | threading.Event]:
+    """What the thread of this process that removes takes its work from."""
+    work = _DUSTMEN.get(os.getpid())
+    if work is None:
+        work = _DUSTMEN[os.getpid()] = queue.SimpleQueue()
+        threading.Thread(target=_remove_all, args=(work,), name="sandbox removals", daemon=True).start()
+    return work
+
+
+def _remove_all(work: queue.SimpleQueue[Path | threading.Event]) -> None:
+    while True:
+        item = work.get()
+        if isinstance(item, threading.Event):
+            item.set()
+        else:
+            with contextlib.suppress(OSError):  # what stays goes with the process's folder
+                remove(item)
 
 
 def clean() -> list[str]:

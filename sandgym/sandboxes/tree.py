@@ -15,7 +15,7 @@ import os
 import shutil
 import stat
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -43,6 +43,9 @@ class Found(NamedTuple):
     status: os.stat_result
 
 
+Listed = tuple["os.DirEntry[str]", os.stat_result]
+
+
 class Places:
     """Which part of a view appears where."""
 
@@ -64,11 +67,6 @@ class Places:
         """Where a view keeps the path."""
         part, below = self.split(path)
         return view / part / below if below else view / part
-
-    def walk(self, view: Path, opened: Opened) -> Iterator[Found]:
-        """Everything in a view, folders before their content."""
-        for part, top in self.inside.items():
-            yield from walk(str(view / part), top, opened)
 
 
 class ImageTree:
@@ -157,8 +155,8 @@ class Opened:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 os.chmod(folder, mode)
 
-    def list(self, folder: str) -> list[os.DirEntry[str]]:
-        """What is in a folder; the status of each is known to it."""
+    def list(self, folder: str) -> list[Listed]:
+        """What is in a folder."""
         try:
             return _listing(folder)
         except PermissionError:
@@ -183,12 +181,9 @@ class Opened:
         self._modes.pop(str(folder), None)
 
 
-def _listing(folder: str) -> list[os.DirEntry[str]]:
+def _listing(folder: str) -> list[Listed]:
     with os.scandir(folder) as items:
-        listed = list(items)
-    for item in listed:
-        item.stat(follow_symlinks=False)  # kept by the entry: needs the folder to be searchable
-    return listed
+        return [(item, item.stat(follow_symlinks=False)) for item in items]
 
 
 def walk(top: str, inside: str, opened: Opened | None = None) -> Iterator[Found]:
@@ -205,8 +200,7 @@ def walk(top: str, inside: str, opened: Opened | None = None) -> Iterator[Found]
         stack = [(top, inside)]
         while stack:
             folder, path = stack.pop()
-            for item in opened.list(folder):
-                status = item.stat(follow_symlinks=False)
+            for item, status in opened.list(folder):
                 below = f"{path}/{item.name}"
                 yield Found(below, item.path, status)
                 if stat.S_ISDIR(status.st_mode):
@@ -255,11 +249,6 @@ def sha256(host: str) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     return readable(host, read)
-
-
-def differences(tree: ImageTree, present: Mapping[str, Entry | None]) -> dict[str, Entry | None]:
-    """Those of the given paths that differ from the image."""
-    return {path: entry for path, entry in present.items() if tree.entries.get(path) != entry}
 
 
 def copy_tree(source: Path, target: Path, own: Callable[[str], None]) -> None:

@@ -86,7 +86,9 @@ def test_closing_and_forgetting(opened: Open, backend: str) -> None:
     forks = sandbox.fork(2)
     for each in (sandbox, *forks, sandbox):
         each.close()
-    assert folders(folder) - there <= {"layers", "blobs"}
+    assert folders(folder) - there <= {"layers", "blobs", "trash"}
+    reaper.wait_for_removals()
+    assert folders(folder / "trash") == set()
 
 
 def test_snapshots_that_nobody_has_are_removed(sandbox: Sandbox, backend: str) -> None:
@@ -113,7 +115,7 @@ def test_a_constructor_that_fails_leaves_nothing(
     folder = reaper.process_folder()
 
     def kept() -> set[str]:
-        return {path for top in (folder, folder / "bases") if top.is_dir() for path in folders(top)}
+        return {path for top in (folder, folder / "bases") if top.is_dir() for path in folders(top)} - {"trash"}
 
     open_sandbox(FolderImage(image.root), backend).close()
     before = kept()
