@@ -11,12 +11,11 @@ from typing import Any
 
 import gymnasium
 import pytest
-from tiny import document, write
+from tiny import TINY, document, write
 
 import sandgym  # noqa: F401  registers the environment
 
 REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "alfworld"
-TINY = "train/pick_and_place_simple-Mug-None-Shelf-1/trial_1"
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,7 @@ import json
 import gymnasium
 import numpy as np
 import pytest
-from conftest import TINY
-from tiny import document, write
+from tiny import TINY, document, write
 
 from sandgym.alfworld.compiler import compile_game
 from sandgym.alfworld.gamefile import GameFileError, parse_game, peek_game, read_game

@@ -2,8 +2,7 @@
 
 import gymnasium
 import pytest
-from conftest import TINY
-from tiny import document, write
+from tiny import TINY, document, write
 
 ROOM = "countertop 1, desk 1, drawer 1, fridge 1, microwave 1, shelf 2 1, sinkbasin 1"
 

@@ -2,8 +2,7 @@
 
 import gymnasium
 import pytest
-from conftest import TINY
-from tiny import TASK, document, game, write
+from tiny import TASK, TINY, document, game, write
 
 from sandgym.alfworld.gamefile import TASK_TYPES
 

@@ -81,6 +81,7 @@ GOALS = {
     "(inReceptacle ?o1 ?r) (exists (?o2 - object) (and (not (= ?o1 ?o2)) (objectType ?o2 {o}Type) "
     "(receptacleType ?r {r}Type) (inReceptacle ?o2 ?r))))))",
 }
+TINY = "train/pick_and_place_simple-Mug-None-Shelf-1/trial_1"
 TASK = "Your task is to: put a mug in shelf."
 GRAMMARS = {"move": "move {o} to {r}", "put": "put {o} in/on {r}"}
 

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
+import bookshop as shop
 import gymnasium
 import pytest
-import shop
+from shared import real
 
 import sandgym  # noqa: F401  registers the environment
 from sandgym.sandboxes import available
 from sandgym.swebench.images import FolderImages
 from sandgym.swebench.rows import Row, load_rows
 from sandgym.swebench.workspace import SandboxOptions, Workspace
-
-REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "swebench"
-
-
-def real(name: str) -> Path:
-    """A shared file, or a skipped test."""
-    path = REAL / name
-    if not path.is_file():
-        pytest.skip(f"the shared rows are not in {path}")
-    return path
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """Nobody is paid for anything but a repair: each known way to cheat earns 0 and is named."""
 
+import bookshop as shop
 import pytest
-import shop
 
 FORCE = """\
 import pytest

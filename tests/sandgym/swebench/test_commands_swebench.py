@@ -2,8 +2,8 @@
 
 import dataclasses
 
+import bookshop as shop
 import pytest
-import shop
 
 from sandgym.core import SandboxError
 from sandgym.swebench.commands import evaluation, file_pairs, patched_files, runner_of, with_test_file

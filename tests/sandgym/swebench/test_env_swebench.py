@@ -5,9 +5,9 @@ import json
 import shutil
 import warnings
 
+import bookshop as shop
 import gymnasium
 import pytest
-import shop
 from gymnasium.utils.env_checker import check_env
 
 from sandgym.core import SandboxError, SnapshotMismatch
@@ -89,9 +89,9 @@ def test_slow_commands_and_background_processes_are_ended(make):
 def test_times_and_addresses_are_made_equal(make):
     env = make()
     env.reset(seed=0)
-    code = "print(object()); print('3 passed in 1.23s', 'Ran 2 tests in 0.123s', 'in 75.10s (0:01:15)', '0x12 in 5 minutes')"
+    code = "print(object()); print('3 passed in 1.23s', 'Ran 2 tests in 0.123s', 'in 75.10s (0:01:15)', '0x12 in 5 m')"
     assert env.step(f'python -c "{code}"')[0] == (
-        "returncode: 0\n<object object at 0x0>\n3 passed in 0.00s Ran 2 tests in 0.00s in 0.00s 0x12 in 5 minutes\n"
+        "returncode: 0\n<object object at 0x0>\n3 passed in 0.00s Ran 2 tests in 0.00s in 0.00s 0x12 in 5 m\n"
     )
 
 

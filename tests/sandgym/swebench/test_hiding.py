@@ -4,9 +4,9 @@ import json
 import subprocess
 from pathlib import Path
 
+import bookshop as shop
 import gymnasium
 import pytest
-import shop
 
 from sandgym.core import SandboxError
 

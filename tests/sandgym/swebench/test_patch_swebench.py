@@ -4,8 +4,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import bookshop as shop
 import pytest
-import shop
 
 from sandgym.sandboxes import FolderImage, open_sandbox
 from sandgym.swebench.patch import PatchError, agent_patch

@@ -3,9 +3,9 @@
 import json
 from collections import Counter
 
+import bookshop as shop
 import pytest
-import shop
-from conftest import real
+from shared import real
 
 from sandgym.core import SandboxError
 from sandgym.swebench.rows import load_rows, record_of, row_of, select

@@ -2,8 +2,8 @@
 
 import json
 
+import bookshop as shop
 import pytest
-import shop
 
 from sandgym.swebench.verdict import MISSING, named_by_older_python, verdict
 
