@@ -252,7 +252,7 @@ def test_a_finished_run_resumed_changes_nothing(tmp_path):
 def test_learning_raises_the_return(tmp_path):
     """With a margin: a run of 40 updates on the letters ends well above where it began."""
     config = letters_config("rloo", updates=40, checkpoint_every=40, algo_options={"episodes": 8})
-    config = dataclasses.replace(config, optimizer=OptimizerConfig(lr=1e-2))
+    config = dataclasses.replace(config, optimizer=OptimizerConfig(lr=1e-2, final_lr_factor=0.5))
     returns = [row["return"] for row in start(config, tmp_path / "run").metrics()]
     assert sum(returns[-5:]) / 5 > sum(returns[:5]) / 5 + 0.1
 
