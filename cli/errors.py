@@ -19,6 +19,7 @@ EXTRAS = {
     "vllm": ("vllm",),
     "docker": ("docker",),
     "nouns": ("spacy",),
+    "swebench": ("pyarrow",),
 }
 """Modules that each optional extra of the package brings."""
 

@@ -1,8 +1,8 @@
 """Snapshottable environments for language agents.
 
-``import sandgym`` registers ``sandgym/WebShop-v0`` and ``sandgym/ALFWorld-v0`` with
-Gymnasium. Environments are registered without wrappers, so that ``gymnasium.make``
-returns an object whose ``snapshot``, ``restore`` and ``fork`` work directly.
+``import sandgym`` registers ``sandgym/WebShop-v0``, ``sandgym/ALFWorld-v0`` and
+``sandgym/SWEbenchVerified-v0`` with Gymnasium. Environments are registered without wrappers,
+so that ``gymnasium.make`` returns an object whose ``snapshot``, ``restore`` and ``fork`` work directly.
 """
 
 import gymnasium
@@ -12,7 +12,11 @@ from sandgym.core import Snapshot, SnapshottableEnv
 
 __all__ = ["ENV_IDS", "Snapshot", "SnapshottableEnv", "check_snapshottable_env"]
 
-ENV_IDS = {"alfworld": "sandgym/ALFWorld-v0", "webshop": "sandgym/WebShop-v0"}
+ENV_IDS = {
+    "alfworld": "sandgym/ALFWorld-v0",
+    "swebench": "sandgym/SWEbenchVerified-v0",
+    "webshop": "sandgym/WebShop-v0",
+}
 
 gymnasium.register(
     "sandgym/WebShop-v0",

@@ -67,8 +67,13 @@ _GAMES = RemoteFile(
     sha256="5df77ea759f2211a4106082839ddbbb790f1ba4e7d097ed732cf453f72aa36cf",
     folder="json_2.1.1",
 )
+_VERIFIED = RemoteFile(
+    "test-00000-of-00001.parquet",
+    "https://huggingface.co/datasets/SWE-bench/SWE-bench_Verified/resolve/main/data/test-00000-of-00001.parquet",
+)
 DATA_SETS: dict[str, DataSet] = {
     "alfworld": DataSet({"full": (_GAMES,)}, "sandgym.alfworld.pack:build_pack", "games.pack", "games"),
+    "swebench": DataSet({"full": (_VERIFIED,)}, "sandgym.swebench.world:build_rows", "test.jsonl", "tasks"),
     "webshop": DataSet(
         {
             "1000": (

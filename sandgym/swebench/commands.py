@@ -25,14 +25,14 @@ _SYMPY = "PYTHONWARNINGS='ignore::UserWarning,ignore::SyntaxWarning' bin/test -C
 _LOCALE = ("export LANG=en_US.UTF-8", "export LANGUAGE=en_US:en", "export LC_ALL=en_US.UTF-8")
 # Repository to test command and installation, of every version that is not in _VERSIONS.
 _COMMANDS: dict[str, tuple[str, str]] = {
-    "astropy/astropy": (_PYTEST, "python -m pip install -e .[test] --verbose"),
+    "astropy/astropy": (_PYTEST, f"{_EDITABLE}[test] --verbose"),
     "django/django": (_DJANGO, _EDITABLE),
     "marshmallow-code/marshmallow": (_PYTEST, "python -m pip install -e '.[dev]'"),
     "matplotlib/matplotlib": (_PYTEST, _EDITABLE),
-    "mwaskom/seaborn": ("pytest --no-header -rA", "python -m pip install -e .[dev]"),
+    "mwaskom/seaborn": ("pytest --no-header -rA", f"{_EDITABLE}[dev]"),
     "pallets/flask": (_PYTEST, _EDITABLE),
     "psf/requests": (_PYTEST, "python -m pip install ."),
-    "pvlib/pvlib-python": (_PYTEST, "python -m pip install -e .[all]"),
+    "pvlib/pvlib-python": (_PYTEST, f"{_EDITABLE}[all]"),
     "pydata/xarray": (_PYTEST, _EDITABLE),
     "pydicom/pydicom": (_PYTEST, _EDITABLE),
     "pylint-dev/astroid": (_PYTEST, _EDITABLE),
@@ -43,7 +43,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
         _PYTEST,
         "python -m pip install -v --no-use-pep517 --no-build-isolation -e .",
     ),
-    "sphinx-doc/sphinx": ("tox --current-env -epy39 -v --", "python -m pip install -e .[test]"),
+    "sphinx-doc/sphinx": ("tox --current-env -epy39 -v --", f"{_EDITABLE}[test]"),
     "sqlfluff/sqlfluff": (_PYTEST, _EDITABLE),
     "sympy/sympy": (_SYMPY, _EDITABLE),
 }

@@ -162,7 +162,7 @@ def test_data_status_lists_every_size() -> None:
 
 @pytest.mark.parametrize("command", ["download", "build"])
 def test_unknown_data(command: str) -> None:
-    assert "unknown data set 'webshap'; known: alfworld, webshop" in run("data", command, "webshap").stderr
+    assert "unknown data set 'webshap'; known: alfworld, swebench, webshop" in run("data", command, "webshap").stderr
     result = run("data", command, "webshop", "--size", "7")
     assert result.exit_code == 2
     assert "known: 1000, full" in result.stderr

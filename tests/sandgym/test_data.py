@@ -88,7 +88,7 @@ def test_other_data_than_before_is_refused(server, tmp_path):
 
 
 def test_unknown_names_list_the_known_ones():
-    with pytest.raises(TypeError, match="unknown data set 'shop'; known: alfworld, webshop"):
+    with pytest.raises(TypeError, match="unknown data set 'shop'; known: alfworld, swebench, webshop"):
         data.download("shop")
     with pytest.raises(TypeError, match="unknown size of webshop '10'; known: 1000, full"):
         data.build("webshop", "10")

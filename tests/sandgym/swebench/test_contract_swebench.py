@@ -89,3 +89,19 @@ def test_vector_environments_see_what_single_ones_see(shop_data, quick, vectoriz
     finally:
         vector.close()
         single.close()
+
+
+def test_the_bundled_tasks(quick):
+    env = gymnasium.make("sandgym/SWEbenchVerified-v0", backend=quick, split="dev", max_steps=5)
+    inner = env.unwrapped
+    with_others = {split: gymnasium.make(env.spec.id, backend=quick, split=split) for split in ("train", "test")}
+    ids = {split: set(other.unwrapped.task_ids) for split, other in with_others.items()} | {"dev": set(inner.task_ids)}
+    assert sum(map(len, ids.values())) == len(set.union(*ids.values())) >= 200
+    check_snapshottable_env(env, actions=["ls", "git log --oneline", "python -m unittest; echo >> README"], episodes=1)
+    env.reset(options={"task": 0})
+    row = inner.row
+    assert env.step(f"git apply <<'END_OF_PATCH'\n{row.patch}END_OF_PATCH")[4]["returncode"] == 0
+    assert env.step(shop.SUBMIT)[1] == 1.0
+    assert inner.task_hash(row.instance_id) == row.hash
+    assert inner.data_hash == inner._world.split("dev").key
+    env.close()
