@@ -48,7 +48,7 @@ from sandgym.sandboxes.tree import (
 
 _RACY = 50_000_000  # nanoseconds: a change so soon after a look may leave all times as they were
 
-Signature = tuple[int, int, int, int, int]
+Signature = tuple[int, ...]
 
 
 class Saved(NamedTuple):
@@ -63,13 +63,6 @@ class Saved(NamedTuple):
     entry: Entry | None
     blob: Blob | None
     mtime_ns: int
-
-
-class _Known(NamedTuple):
-    """What was found at a path: by which to recognise it, and how it differs from the image."""
-
-    signature: Signature | None
-    saved: Saved | None
 
 
 class CopyingSnapshot(SandboxSnapshot):
@@ -112,7 +105,7 @@ class CopyingSandbox(Sandbox):
         self.cwd = image.workdir
         self.variables = isolation.first_variables(image)
         self._tree = tree_of(image)
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, Signature | None] = {}
         self._changed: dict[str, Saved] = {}
         self._folder = Path(tempfile.mkdtemp(prefix="copy-", dir=process_folder()))
         self._remover = remove_with(self, self._folder)
@@ -193,7 +186,7 @@ class CopyingSandbox(Sandbox):
                 self._make(path, self._target(path, wanted))
             for path in reversed(touched):  # what is in a folder before it, since its mode may forbid that
                 opened.leave(self._host(path))
-                self._settle(path, self._target(path, wanted), wanted.get(path))
+                self._settle(path, self._target(path, wanted).entry)
         self._changed = dict(wanted)
         self.cwd, self.variables = snapshot.cwd, dict(snapshot.variables)
 
@@ -259,49 +252,40 @@ class CopyingSandbox(Sandbox):
 
     def _look(self, from_image: Mapping[str, Entry] | None = None) -> None:
         """Learn what is at every path; of a fresh copy, what the image has."""
-        known: dict[str, _Known] = {}
-        before, settled = self._known, time.time_ns() - _RACY
-        changed: dict[str, Saved] = {}
+        before, known, unknown = self._known, dict[str, Signature | None](), list[Found]()
+        settled = time.time_ns() - _RACY
         with Opened() as opened:
             stack = []
             for part, top in self._tree.places.inside.items():
                 host = str(self._folder / part)
-                known[top] = self._learn(Found(top, host, os.lstat(host)), settled, from_image)
                 stack.append((host, top))
+                unknown.append(Found(top, host, os.lstat(host)))
             while stack:  # runs through everything at every snapshot, hence without a call for what is as it was
                 folder, path = stack.pop()
-                for item, status in opened.list(folder):
-                    below = f"{path}/{item.name}"
+                for name, status in opened.list(folder):
+                    below = f"{path}/{name}"
                     mode = status.st_mode
-                    seen = before.get(below)
                     if stat.S_ISDIR(mode):
-                        stack.append((item.path, below))
-                        same = seen is not None and seen.signature == (mode, 0, 0, 0, 0)
+                        stack.append((f"{folder}/{name}", below))
+                        signature: Signature = (mode,)
                     else:
-                        times = (mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-                        same = seen is not None and seen.signature == times
-                    if not same or seen is None:
-                        seen = self._learn(Found(below, item.path, status), settled, from_image)
-                    known[below] = seen
-                    if seen.saved is not None:
-                        changed[below] = seen.saved
-        for top in self._tree.places.inside.values():
-            if (saved := known[top].saved) is not None:
-                changed[top] = saved
+                        signature = (mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+                    known[below] = signature
+                    if before.get(below) != signature:
+                        unknown.append(Found(below, f"{folder}/{name}", status))
+            changed = {path: saved for path, saved in self._changed.items() if path in known}
+            for found in unknown:
+                racy = from_image is None and found.status.st_ctime_ns > settled
+                known[found.path] = None if racy else _signature(found.status)
+                entry = from_image.get(found.path) if from_image is not None else entry_of(found)
+                if entry is None or entry == self._tree.entries.get(found.path):
+                    changed.pop(found.path, None)
+                else:
+                    blob = keep(found.host, entry.content) if entry.kind == "file" else None
+                    changed[found.path] = Saved(entry, blob, found.status.st_mtime_ns)
         for path in self._tree.entries.keys() - known.keys():
-            changed[path] = Saved(None, None, 0)
+            changed[path] = _DELETED
         self._known, self._changed = known, changed
-
-    def _learn(self, found: Found, settled: int, from_image: Mapping[str, Entry] | None) -> _Known:
-        """What is at a path that is not known to be as it was."""
-        entry = from_image.get(found.path) if from_image is not None else entry_of(found)
-        signature: Signature | None = _signature(found.status)
-        if from_image is None and not stat.S_ISDIR(found.status.st_mode) and found.status.st_ctime_ns > settled:
-            signature = None
-        if entry is None or entry == self._tree.entries.get(found.path):
-            return _Known(signature, None)
-        blob = keep(found.host, entry.content) if entry.kind == "file" else None
-        return _Known(signature, Saved(entry, blob, found.status.st_mtime_ns))
 
     def _target(self, path: str, wanted: Mapping[str, Saved]) -> Saved:
         return wanted[path] if path in wanted else Saved(self._tree.entries.get(path), None, 0)
@@ -341,22 +325,22 @@ class CopyingSandbox(Sandbox):
             raise SandboxError(f"the image has changed: {error}") from error
         shutil.copystat(source, host)
 
-    def _settle(self, path: str, target: Saved, saved: Saved | None) -> None:
+    def _settle(self, path: str, entry: Entry | None) -> None:
         """Give what was made its mode, and learn it."""
-        entry = target.entry
         if entry is None:
             self._known.pop(path, None)
             return
         host = self._host(path)
         if entry.kind != "link":
             host.chmod(entry.mode)
-        self._known[path] = _Known(_signature(host.lstat()), saved)
+        self._known[path] = _signature(host.lstat())
 
 
+_DELETED = Saved(None, None, 0)
 _IMAGE = Saved(None, None, -1)  # stands for: as in the image
 
 
 def _signature(status: os.stat_result) -> Signature:
     if stat.S_ISDIR(status.st_mode):  # whose times say nothing about itself
-        return (status.st_mode, 0, 0, 0, 0)
+        return (status.st_mode,)
     return (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)

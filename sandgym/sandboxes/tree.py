@@ -43,7 +43,7 @@ class Found(NamedTuple):
     status: os.stat_result
 
 
-Listed = tuple["os.DirEntry[str]", os.stat_result]
+Listed = tuple[str, os.stat_result]  # name and status
 
 
 class Places:
@@ -182,8 +182,11 @@ class Opened:
 
 
 def _listing(folder: str) -> list[Listed]:
-    with os.scandir(folder) as items:
-        return [(item, item.stat(follow_symlinks=False)) for item in items]
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)  # short names are quicker for the kernel than long paths
+    try:
+        return [(name, os.stat(name, dir_fd=opened, follow_symlinks=False)) for name in os.listdir(opened)]
+    finally:
+        os.close(opened)
 
 
 def walk(top: str, inside: str, opened: Opened | None = None) -> Iterator[Found]:
@@ -200,11 +203,11 @@ def walk(top: str, inside: str, opened: Opened | None = None) -> Iterator[Found]
         stack = [(top, inside)]
         while stack:
             folder, path = stack.pop()
-            for item, status in opened.list(folder):
-                below = f"{path}/{item.name}"
-                yield Found(below, item.path, status)
+            for name, status in opened.list(folder):
+                host, below = f"{folder}/{name}", f"{path}/{name}"
+                yield Found(below, host, status)
                 if stat.S_ISDIR(status.st_mode):
-                    stack.append((item.path, below))
+                    stack.append((host, below))
 
 
 def readable(path: str, read: Callable[[str], T]) -> T:

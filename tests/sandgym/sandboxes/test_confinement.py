@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from views import Open, ok
 
-from sandgym.sandboxes import FolderImage, Image, Limits, Sandbox, SandboxLost, open_sandbox
+from sandgym.core import SandboxError
+from sandgym.sandboxes import FolderImage, Image, Limits, Sandbox, SandboxLost, isolation, open_sandbox
 from sandgym.sandboxes.reaper import process_folder
 
 
@@ -132,6 +133,19 @@ def test_what_vanishes_is_a_typed_error(opened: Open, backend: str) -> None:
         with pytest.raises(SandboxLost):
             act()
     sandbox.close()
+
+
+def test_a_launcher_that_is_killed_is_replaced(opened: Open, backend: str) -> None:
+    if backend == "docker":
+        pytest.skip("has no launcher")
+    sandbox = opened()
+    ok(sandbox, "echo kept > new")
+    killing = threading.Timer(0.5, isolation._launcher()._process.kill)
+    killing.start()
+    with pytest.raises(SandboxError, match="launcher"):
+        sandbox.run("sleep 20")
+    killing.join()
+    assert ok(sandbox, "cat new; pgrep sleep || echo none") == "kept\nnone\n"
 
 
 def test_extra_files_can_be_read_only(backend: str, image: Image, tmp_path: Path) -> None:
