@@ -26,7 +26,17 @@ SPLITS = ("train", "dev", "test")
 # Arguments that a panel leaves open: they choose what is shown, are pinned by hashes and horizon,
 # or say where and how sandboxes run.
 OPEN_ARGUMENTS = frozenset(
-    {"data", "split", "max_steps", "observation_mode", "render_mode", "backend", "checkouts", "unconfined", "on_failure"}
+    {
+        "data",
+        "split",
+        "max_steps",
+        "observation_mode",
+        "render_mode",
+        "backend",
+        "checkouts",
+        "unconfined",
+        "on_failure",
+    }
 )
 _LISTED = 500  # a longer panel stores one hash of all tasks instead of one for each
 

@@ -229,7 +229,6 @@ def test_bad_arguments(shop_data):
         ({"horizon": 3}, TypeError, "unknown SWE-bench argument 'horizon'; known: backend, checkouts, data"),
         ({"split": "train"}, ValueError, "unknown split 'train'; known: test, all"),
         ({"on_failure": "x"}, ValueError, "unknown on_failure 'x'; known: 'raise', 'truncate'"),
-        ({"render_mode": "human"}, ValueError, "unknown render_mode"),
         ({"max_steps": 0}, ValueError, "must be positive"),
         ({"timeout": 0}, ValueError, "must be positive"),
         ({"ids": ["no"]}, ValueError, "no task has id 'no'; known: shop__shop-1"),
