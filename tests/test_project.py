@@ -36,7 +36,9 @@ def imported(path: Path) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path} has a relative import"
+            if node.level:  # what runs beside a command is loaded from its own folder
+                assert path.parent.name == "confined", f"{path} has a relative import"
+                continue
             yield str(node.module)
             yield from (f"{node.module}.{name.name}" for name in node.names)
 
@@ -153,6 +155,7 @@ def test_extras_that_messages_name_exist():
         (path.name, extra)
         for path in [*files("sandgym", "algos", "cli"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
         for extra in re.findall(r"(?:sandgym|\.)\[([a-z]+)\]\"", path.read_text(encoding="utf-8"))
+        if path.parent.name != "swebench" or path.name != "commands.py"  # how other projects are installed
     }
     assert named
     assert {(file, extra) for file, extra in named if extra not in extras} == set()

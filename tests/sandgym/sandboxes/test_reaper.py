@@ -143,6 +143,7 @@ def test_only_the_dead_of_this_machine_are_dead() -> None:
     assert not reaper.is_dead("something else")
 
 
+ROOT = Path(__file__).parents[3]  # before the tests, whose folders have the names of packages
 LOCKED = """
 import os, pathlib, sys
 from sandgym.sandboxes.confined import seccomp, syscalls
@@ -175,7 +176,7 @@ with CopyingSandbox(image) as sandbox:
 def test_without_namespaces_commands_run_only_when_that_is_allowed(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "locked.py").write_text(LOCKED)
     command = [sys.executable, str(tmp_path / "locked.py"), str(repository), "x"]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), *sys.path]))}
     said = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     lines = said.stdout.splitlines()
     assert len(lines) == 7, said.stdout + said.stderr
