@@ -92,6 +92,7 @@ def _extras() -> Iterator[Finding]:
         "vllm": "the vllm engine, for large models on a GPU",
         "docker": "SWE-bench containers",
         "nouns": "building official WebShop data",
+        "swebench": "reading SWE-bench rows from parquet files",
     }
     for extra, modules in EXTRAS.items():
         missing = [module for module in modules if importlib.util.find_spec(module) is None]
