@@ -107,6 +107,7 @@ class CopyingSandbox(Sandbox):
         self._tree = tree_of(image)
         self._known: dict[str, Signature | None] = {}
         self._changed: dict[str, Saved] = {}
+        self._dirty = True  # whether something may have changed that is not known
         self._folder = Path(tempfile.mkdtemp(prefix="copy-", dir=process_folder()))
         self._remover = remove_with(self, self._folder)
         try:
@@ -139,6 +140,7 @@ class CopyingSandbox(Sandbox):
                 f"commands cannot be confined here ({reason}); unconfined=True runs them as this process's user, "
                 "who may change any of its files"
             )
+        self._dirty = True
         view = isolation.View(self._folder, self._tree.places.inside, image_bytes=self._tree.bytes)
         result, state = execute(
             view,
@@ -177,6 +179,7 @@ class CopyingSandbox(Sandbox):
             for path in self._changed.keys() | wanted.keys()
             if self._changed.get(path, _IMAGE) != wanted.get(path, _IMAGE)
         )
+        self._dirty = True  # should the disk fail in between
         with Opened() as opened:
             for path in touched:
                 opened.open_above(self._host(path), self._folder)
@@ -187,7 +190,7 @@ class CopyingSandbox(Sandbox):
             for path in reversed(touched):  # what is in a folder before it, since its mode may forbid that
                 opened.leave(self._host(path))
                 self._settle(path, self._target(path, wanted).entry)
-        self._changed = dict(wanted)
+        self._changed, self._dirty = dict(wanted), False
         self.cwd, self.variables = snapshot.cwd, dict(snapshot.variables)
 
     @typed_errors()
@@ -227,6 +230,7 @@ class CopyingSandbox(Sandbox):
 
     def _put(self, path: str, data: bytes, mode: int) -> None:
         self._check_alive()
+        self._dirty = True
         host = self._host(path)
         for folder in reversed(host.relative_to(self._folder).parents[:-1]):
             here = self._folder / folder
@@ -251,28 +255,28 @@ class CopyingSandbox(Sandbox):
             isolation.give_to_agent(path)
 
     def _look(self, from_image: Mapping[str, Entry] | None = None) -> None:
-        """Learn what is at every path; of a fresh copy, what the image has."""
+        """Learn what is at every path, unless nothing happened since; of a fresh copy, what the image has."""
+        if not self._dirty:
+            return
         before, known, unknown = self._known, dict[str, Signature | None](), list[Found]()
         settled = time.time_ns() - _RACY
         with Opened() as opened:
-            stack = []
-            for part, top in self._tree.places.inside.items():
-                host = str(self._folder / part)
-                stack.append((host, top))
-                unknown.append(Found(top, host, os.lstat(host)))
+            stack = [(str(self._folder / part), top) for part, top in self._tree.places.inside.items()]
             while stack:  # runs through everything at every snapshot, hence without a call for what is as it was
                 folder, path = stack.pop()
-                for name, status in opened.list(folder):
+                own, folders, others = opened.list(folder)
+                signature: Signature = (own.st_mode,)
+                known[path] = signature
+                if before.get(path) != signature:
+                    unknown.append(Found(path, folder, own))
+                for name, status in others:
                     below = f"{path}/{name}"
-                    mode = status.st_mode
-                    if stat.S_ISDIR(mode):
-                        stack.append((f"{folder}/{name}", below))
-                        signature: Signature = (mode,)
-                    else:
-                        signature = (mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+                    signature = (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
                     known[below] = signature
                     if before.get(below) != signature:
                         unknown.append(Found(below, f"{folder}/{name}", status))
+                for name in folders:
+                    stack.append((f"{folder}/{name}", f"{path}/{name}"))
             changed = {path: saved for path, saved in self._changed.items() if path in known}
             for found in unknown:
                 racy = from_image is None and found.status.st_ctime_ns > settled
@@ -285,7 +289,7 @@ class CopyingSandbox(Sandbox):
                     changed[found.path] = Saved(entry, blob, found.status.st_mtime_ns)
         for path in self._tree.entries.keys() - known.keys():
             changed[path] = _DELETED
-        self._known, self._changed = known, changed
+        self._known, self._changed, self._dirty = known, changed, False
 
     def _target(self, path: str, wanted: Mapping[str, Saved]) -> Saved:
         return wanted[path] if path in wanted else Saved(self._tree.entries.get(path), None, 0)

@@ -43,7 +43,18 @@ class Found(NamedTuple):
     status: os.stat_result
 
 
-Listed = tuple[str, os.stat_result]  # name and status
+class Listing(NamedTuple):
+    """What is in a folder.
+
+    Attributes:
+        status: of the folder itself.
+        folders: names of those in it.
+        others: names and status of everything else.
+    """
+
+    status: os.stat_result
+    folders: list[str]
+    others: list[tuple[str, os.stat_result]]
 
 
 class Places:
@@ -155,13 +166,14 @@ class Opened:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 os.chmod(folder, mode)
 
-    def list(self, folder: str) -> list[Listed]:
-        """What is in a folder."""
+    def list(self, folder: str) -> Listing:
+        """What is in a folder, with the status that it has when it is not opened."""
         try:
             return _listing(folder)
         except PermissionError:
+            status = os.stat(folder)
             self.open(folder)
-            return _listing(folder)
+            return _listing(folder)._replace(status=status)
 
     def open(self, folder: str) -> None:
         """Let the owner list and change a folder."""
@@ -181,10 +193,17 @@ class Opened:
         self._modes.pop(str(folder), None)
 
 
-def _listing(folder: str) -> list[Listed]:
+def _listing(folder: str) -> Listing:
+    folders, others = [], []
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)  # short names are quicker for the kernel than long paths
     try:
-        return [(name, os.stat(name, dir_fd=opened, follow_symlinks=False)) for name in os.listdir(opened)]
+        with os.scandir(opened) as items:
+            for item in items:
+                if item.is_dir(follow_symlinks=False):
+                    folders.append(item.name)
+                else:
+                    others.append((item.name, item.stat(follow_symlinks=False)))
+        return Listing(os.fstat(opened), folders, others)
     finally:
         os.close(opened)
 
@@ -199,15 +218,14 @@ def walk(top: str, inside: str, opened: Opened | None = None) -> Iterator[Found]
     """
     with contextlib.ExitStack() as until_over:
         opened = opened or until_over.enter_context(Opened())
-        yield Found(inside, top, os.lstat(top))
         stack = [(top, inside)]
         while stack:
             folder, path = stack.pop()
-            for name, status in opened.list(folder):
-                host, below = f"{folder}/{name}", f"{path}/{name}"
-                yield Found(below, host, status)
-                if stat.S_ISDIR(status.st_mode):
-                    stack.append((host, below))
+            listing = opened.list(folder)
+            yield Found(path, folder, listing.status)
+            for name, status in listing.others:
+                yield Found(f"{path}/{name}", f"{folder}/{name}", status)
+            stack.extend((f"{folder}/{name}", f"{path}/{name}") for name in listing.folders)
 
 
 def readable(path: str, read: Callable[[str], T]) -> T:
