@@ -142,7 +142,6 @@ def _sandboxes() -> Iterator[Finding]:
     purposes = {
         "overlay": "sandboxes whose snapshots cost what changed; without it, files are copied",
         "copy": "sandboxes that copy files",
-        "docker": "sandboxes in containers",
     }
     for backend, reason in available().items():
         works = reason == "ok"

@@ -205,8 +205,8 @@ class Sandbox(abc.ABC):
         """
 
     @abc.abstractmethod
-    def fork(self, k: int) -> list[Self]:
-        """``k`` sandboxes at this very state that share no future with this one."""
+    def _another(self) -> Self:
+        """A new sandbox of the same image and options."""
 
     @abc.abstractmethod
     def changes(self) -> Changes:
@@ -231,6 +231,26 @@ class Sandbox(abc.ABC):
     @abc.abstractmethod
     def close(self) -> None:
         """Remove the sandbox; its snapshots stay. May be called twice."""
+
+    def fork(self, k: int) -> list[Self]:
+        """``k`` sandboxes at this very state that share no future with this one.
+
+        Raises:
+            ValueError: ``k`` is negative.
+        """
+        if k < 0:
+            raise ValueError(f"cannot fork {k} times")
+        saved = self.snapshot()
+        forks: list[Self] = []
+        try:
+            for _ in range(k):
+                forks.append(self._another())
+                forks[-1].restore(saved)
+        except BaseException:
+            for each in forks:
+                each.close()
+            raise
+        return forks
 
     def diff(self) -> dict[str, Change]:
         """What differs from the image, by path."""

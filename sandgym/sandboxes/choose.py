@@ -9,15 +9,13 @@ import importlib
 from typing import Any
 
 from sandgym.core import SandboxError, reject_unknown
-from sandgym.sandboxes.base import DockerImage, FolderImage, Image, Limits, Sandbox
+from sandgym.sandboxes.base import DockerImage, Image, Limits, Sandbox
 
 # Name to module and class; in the order in which they are preferred.
 BACKENDS = {
     "overlay": ("sandgym.sandboxes.overlay", "OverlaySandbox"),
     "copy": ("sandgym.sandboxes.copying", "CopyingSandbox"),
-    "docker": ("sandgym.sandboxes.dockerised", "DockerSandbox"),
 }
-_OF_FOLDERS = ("overlay", "copy")
 
 
 def available() -> dict[str, str]:
@@ -36,7 +34,7 @@ def open_sandbox(
 
     Args:
         image: what it starts from.
-        backend: ``overlay``, ``copy`` or ``docker``; ``auto`` is the first that works.
+        backend: ``overlay`` or ``copy``; ``auto`` is the first that works.
         limits: of its commands; by default those of ``Limits()``.
         network: whether commands reach the network.
         unconfined: allow commands to run as this process's user with everything that it may
@@ -44,19 +42,18 @@ def open_sandbox(
             of somebody whom you do not trust with your files.
 
     Raises:
-        SandboxError: the backend does not work here, with the reason.
-        TypeError: unknown backend, or one that does not take this kind of image.
+        SandboxError: the backend does not work here, with the reason, or there is none for this kind of image.
+        TypeError: unknown backend.
     """
     reject_unknown([backend], ("auto", *BACKENDS), "backend")
-    fitting = ("docker",) if isinstance(image, DockerImage) else _OF_FOLDERS
+    if isinstance(image, DockerImage):
+        raise SandboxError(f"no backend takes the Docker image {image.name} yet; unpack it, and use a FolderImage")
     if backend == "auto":
-        reasons = {each: _problem(each) for each in fitting}
+        reasons = {each: _problem(each) for each in BACKENDS}
         working = [each for each, reason in reasons.items() if reason is None]
-        if not working and not (unconfined and isinstance(image, FolderImage)):
+        if not working and not unconfined:
             raise SandboxError("no backend works here: " + "; ".join(f"{k}: {v}" for k, v in reasons.items()))
         backend = working[0] if working else "copy"
-    elif backend not in fitting:
-        raise TypeError(f"the {backend} backend takes no {type(image).__name__}")
     elif not (unconfined and backend == "copy") and (reason := _problem(backend)):
         raise SandboxError(f"the {backend} backend does not work here: {reason}")
     options: dict[str, Any] = {"unconfined": True} if unconfined and backend == "copy" else {}
@@ -71,9 +68,5 @@ def _class(backend: str) -> Any:
 
 def _problem(backend: str) -> str | None:
     """Why a backend does not work here; its module's ``problem()`` tries it."""
-    module = BACKENDS[backend][0]
-    try:
-        reason: str | None = importlib.import_module(module).problem()
-    except ImportError as error:
-        return f"not installed: {error}"
+    reason: str | None = importlib.import_module(BACKENDS[backend][0]).problem()
     return reason

@@ -193,22 +193,8 @@ class CopyingSandbox(Sandbox):
         self._changed, self._dirty = dict(wanted), False
         self.cwd, self.variables = snapshot.cwd, dict(snapshot.variables)
 
-    @typed_errors()
-    def fork(self, k: int) -> list[Self]:
-        """See the base class."""
-        if k < 0:
-            raise ValueError(f"cannot fork {k} times")
-        saved = self.snapshot()
-        forks: list[Self] = []
-        try:
-            for _ in range(k):
-                forks.append(type(self)(self.image, self.limits, self.network, unconfined=self._unconfined))
-                forks[-1].restore(saved)
-        except BaseException:
-            for each in forks:
-                each.close()
-            raise
-        return forks
+    def _another(self) -> Self:
+        return type(self)(self.image, self.limits, self.network, unconfined=self._unconfined)
 
     @typed_errors()
     def changes(self) -> Changes:

@@ -196,22 +196,8 @@ class OverlaySandbox(Sandbox):
         self._top = snapshot.top
         self.cwd, self.variables = snapshot.cwd, dict(snapshot.variables)
 
-    @typed_errors()
-    def fork(self, k: int) -> list[Self]:
-        """See the base class."""
-        if k < 0:
-            raise ValueError(f"cannot fork {k} times")
-        saved = self.snapshot()
-        forks: list[Self] = []
-        try:
-            for _ in range(k):
-                forks.append(type(self)(self.image, self.limits, self.network))
-                forks[-1].restore(saved)
-        except BaseException:
-            for each in forks:
-                each.close()
-            raise
-        return forks
+    def _another(self) -> Self:
+        return type(self)(self.image, self.limits, self.network)
 
     @typed_errors()
     def changes(self) -> Changes:

@@ -63,7 +63,7 @@ class SWEbenchVerifiedEnv(SnapshottableEnv[str, str]):
         data: ``"bundled"``, ``"official"`` or files of rows (see ``world.load_world``).
         split: ``"train"``, ``"dev"``, ``"test"`` (the only official one) or ``"all"``.
         max_steps: actions after which the episode is truncated.
-        backend: of the sandboxes: ``"overlay"``, ``"copy"``, ``"docker"``; ``"auto"`` is the first that works.
+        backend: of the sandboxes: ``"overlay"`` or ``"copy"``; ``"auto"`` is the first that works.
         timeout: seconds for each command.
         test_timeout: seconds for the hidden tests.
         ids: only these tasks.

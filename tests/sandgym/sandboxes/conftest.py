@@ -48,8 +48,6 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def image(backend: str, repository: Path) -> Image:
-    if backend == "docker":
-        pytest.skip("no image of the test repository has been built for the docker backend")
     return FolderImage(repository)
 
 

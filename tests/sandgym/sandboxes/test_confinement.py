@@ -124,8 +124,6 @@ def test_a_full_disk_is_contained(opened: Open) -> None:
 
 
 def test_what_vanishes_is_a_typed_error(opened: Open, backend: str) -> None:
-    if backend == "docker":
-        pytest.skip("written for folders")
     sandbox = opened()
     saved = sandbox.snapshot()
     shutil.rmtree(sandbox._folder)  # type: ignore[attr-defined]
@@ -136,8 +134,6 @@ def test_what_vanishes_is_a_typed_error(opened: Open, backend: str) -> None:
 
 
 def test_a_launcher_that_is_killed_is_replaced(opened: Open, backend: str) -> None:
-    if backend == "docker":
-        pytest.skip("has no launcher")
     sandbox = opened()
     ok(sandbox, "echo kept > new")
     killing = threading.Timer(0.5, isolation._launcher()._process.kill)

@@ -76,8 +76,6 @@ def test_a_process_that_ends_leaves_nothing(backend: str, image: Image, store: P
 
 
 def test_closing_and_forgetting(opened: Open, backend: str) -> None:
-    if backend == "docker":
-        pytest.skip("written for folders")
     folder = reaper.process_folder()
     opened()
     there = folders(folder)
@@ -92,8 +90,6 @@ def test_closing_and_forgetting(opened: Open, backend: str) -> None:
 
 
 def test_snapshots_that_nobody_has_are_removed(sandbox: Sandbox, backend: str) -> None:
-    if backend == "docker":
-        pytest.skip("written for folders")
     kind = {"overlay": "layers", "copy": "blobs"}[backend]
     ok(sandbox, "echo base > base")
     base = sandbox.snapshot()

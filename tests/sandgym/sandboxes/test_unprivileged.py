@@ -54,7 +54,7 @@ exec setpriv --reuid {UID} --regid {UID} --clear-groups --bounding-set=-all --in
 """
     tests = [str(HERE / f"test_{name}.py") for name in ("fidelity", "commands", "confinement", "reaper")]
     command = [str(python), "-m", "pytest", "-p", "no:cacheprovider", "-rs", f"--basetemp={own}/tests", *tests]
-    command += ["-k", "not two_hundred and not ten_gigabytes and not long_chain and not docker"]
+    command += ["-k", "not two_hundred and not ten_gigabytes and not long_chain"]
     environment = os.environ | {
         "HOME": str(own), "SANDGYM_DATA": str(own / "data"), "SANDGYM_SANDBOXES": "", "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # fmt: skip
