@@ -8,7 +8,6 @@ and a fork are reference copies. A subclass supplies the rules as functions of
 from __future__ import annotations
 
 import abc
-import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
@@ -17,6 +16,7 @@ import numpy as np
 from gymnasium import spaces
 
 from sandgym.core import Snapshot, SnapshotMismatch, SnapshottableEnv, reject_unknown
+from sandgym.tasks import index_of_task
 from sandgym.text import UnicodeText
 
 
@@ -111,7 +111,9 @@ class InMemoryEnv(SnapshottableEnv[str, str], abc.ABC):
         """
         options = options or {}
         reject_unknown(options, self.reset_options, "reset option")
-        task = self._resolve(options["task"]) if "task" in options else None  # first, so that an error changes nothing
+        task = None  # first, so that an error changes nothing
+        if "task" in options:
+            task = index_of_task(options["task"], self.task_ids, self.task_index)
         if seed is not None:
             super().reset(seed=seed)
             self._seed, self._draws = seed, 0
@@ -186,24 +188,6 @@ class InMemoryEnv(SnapshottableEnv[str, str], abc.ABC):
         clone.__dict__.update(self.__dict__)
         clone._np_random = None
         return clone
-
-    def _resolve(self, task: Any) -> int:
-        if isinstance(task, str):
-            try:
-                return self.task_index(task)
-            except KeyError:
-                ids = self.task_ids
-                known = f", {ids[0]!r} to {ids[-1]!r}" if ids else ""
-                raise LookupError(f"no task {task!r} in this split of {len(ids)} tasks{known}") from None
-        try:
-            index = operator.index(task)
-        except TypeError:
-            raise TypeError(f"a task is an id or an index, not {type(task).__name__}") from None
-        if isinstance(task, bool):
-            raise TypeError("a task is an id or an index, not bool")
-        if not 0 <= index < len(self.task_ids):
-            raise LookupError(f"task {index} is out of range: this split has {len(self.task_ids)} tasks")
-        return index
 
     def _enter(self, episode: Episode) -> tuple[str, dict[str, Any]]:
         observation, extra = self._observe(episode.task, episode.state)

@@ -6,11 +6,11 @@ split and selection.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 from sandgym.swebench.rows import Row
+from sandgym.tasks import index_of_task
 
 
 class Tasks:
@@ -40,18 +40,4 @@ class Tasks:
             TypeError: it is neither.
             LookupError: there is no such task.
         """
-        if isinstance(task, str):
-            if task not in self._positions:
-                raise LookupError(
-                    f"no task {task!r} in this split of {len(self.ids)} tasks, {self.ids[0]!r} to {self.ids[-1]!r}"
-                )
-            return self._positions[task]
-        if isinstance(task, bool):
-            raise TypeError("a task is an id or an index, not bool")
-        try:
-            index = operator.index(task)
-        except TypeError:
-            raise TypeError(f"a task is an id or an index, not {type(task).__name__}") from None
-        if not 0 <= index < len(self.ids):
-            raise LookupError(f"task {index} is out of range: this split has {len(self.ids)} tasks")
-        return index
+        return index_of_task(task, self.ids, self._positions.__getitem__)
