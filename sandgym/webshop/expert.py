@@ -124,7 +124,7 @@ class WebShopExpert:
         first = (state.number - 1) * PAGE_SIZE
         shown = range(first, min(first + PAGE_SIZE, len(results)))
         best = first + self._best(results[first : shown.stop]) if self._noise else self._best(results)
-        if results[best][1].reward < self._attainable() and not self._content(3):
+        if not self._content(3) and results[best][1].reward < self._attainable():
             return "click[Back to Search]"
         if best in shown:
             return f"click[{self._env.catalogue[results[best][0]].asin}]"
@@ -156,7 +156,7 @@ class WebShopExpert:
 
     def _use_product(self, state: State) -> str:
         plan = self._plan(state.product)
-        if plan.reward < self._attainable() and not self._content(4 + len(plan.options)):
+        if not self._content(4 + len(plan.options)) and plan.reward < self._attainable():
             return "click[< Prev]"
         chosen = dict(state.options)
         for name, value in plan.options:
