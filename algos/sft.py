@@ -15,12 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from algos.episodes import TextEnv
 from algos.learner import score
 from algos.packing import pack
 from algos.policy import Policy
-from algos.prompts import PromptFormat
-from algos.seeds import derive_seed
 from algos.tree import ROOT, Segment, Tree
 
 DRILL_WINDOW, DRILL_PASSED, DRILL_LONGEST = 8, 1.0, 40.0  # losses in nats, lengths in tokens
@@ -70,73 +67,6 @@ class SFTConfig:
     seed: int = 0
 
 
-@dataclass(frozen=True)
-class Demonstration:
-    """One episode: observations, the action taken at each, whether it was a slip, and what was earned."""
-
-    instructions: str
-    observations: tuple[str, ...]
-    actions: tuple[str, ...]
-    slips: tuple[bool, ...]
-    score: float
-    success: bool
-
-    def texts(self) -> list[str]:
-        """Everything that is shown or said."""
-        return [*self.observations, *self.actions]
-
-
-def demonstrate(env: TextEnv, tasks: Sequence[str], count: int, noise: float, seed: int) -> list[Demonstration]:
-    """Let the environment's expert play ``count`` episodes, going round the tasks in a shuffled order."""
-    order = np.random.default_rng(seed).permutation(len(tasks))
-    return [_play(env, tasks[order[n % len(tasks)]], noise, derive_seed(seed, n)) for n in range(count)]
-
-
-def _play(env: TextEnv, task: str, noise: float, seed: int) -> Demonstration:
-    observation, info = env.reset(seed=seed, options={"task": task})
-    expert = env.expert(noise=noise, seed=seed)
-    observations: list[str] = []
-    actions: list[str] = []
-    slips: list[bool] = []
-    over = False
-    while not over:
-        action = expert.act()
-        observations.append(observation)
-        actions.append(action)
-        slips.append(expert.slipped)
-        observation, _, terminated, truncated, info = env.step(action)
-        over = terminated or truncated
-    instructions: str = env.unwrapped.instructions  # type: ignore[attr-defined]
-    return Demonstration(
-        instructions, tuple(observations), tuple(actions), tuple(slips), info["score"], info["success"]
-    )
-
-
-def as_tree(demonstration: Demonstration, prompts: PromptFormat) -> Tree:
-    """The demonstration as the tree that a rollout of it would give, in one segment.
-
-    A slip counts as read, with the log-prob of what should never be said, minus infinity.
-    """
-    tree = Tree("")
-    segment = tree.segments[ROOT]
-    transcript = prompts.transcript()
-    turns = zip(demonstration.observations, demonstration.actions, demonstration.slips, strict=True)
-    for step, (observation, action, slip) in enumerate(turns):
-        prompt = (
-            transcript.following(observation, True)
-            if step
-            else transcript.opening(demonstration.instructions, observation)
-        )
-        segment.read(prompt, step)
-        tokens = transcript.encode_action(action)
-        if slip:
-            segment.read(tokens, step)
-            segment.logprobs[-len(tokens) :] = [-math.inf] * len(tokens)
-        else:
-            segment.write(tokens, [0.0] * len(tokens), [0.0] * len(tokens), step)
-    return tree
-
-
 def copy_drill(policy: Policy, optimizer: torch.optim.Optimizer, config: SFTConfig, rng: np.random.Generator) -> float:
     """Teach a fresh model to copy: random token sequences are said twice, the second time they are predicted.
 
@@ -184,9 +114,14 @@ def fine_tune(
         trees: transcripts of the demonstrations.
         config: the settings.
         progress: called after every step with its number and metrics.
+
+    Raises:
+        ValueError: no demonstration has an action to learn.
     """
     rng = np.random.default_rng(config.seed)
     trees = [tree for tree in trees if any(tree.segments[ROOT].written)]
+    if not trees:
+        raise ValueError("no demonstration has an action to learn; play more of them, with less noise")
     parameters = [p for p in policy.model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=config.lr, betas=(0.9, 0.98), weight_decay=config.weight_decay)
     policy.model.train()
@@ -226,7 +161,7 @@ def _batches(trees: Sequence[Tree], config: SFTConfig, rng: np.random.Generator)
                 queue = rng.permutation(len(trees)).tolist()
             tree = trees[queue.pop()]
             if step < config.opening_steps:
-                tree = _turns(tree, 0, 1)
+                tree = _turns(tree, 0, _said(tree)[0] + 1)
             elif late < 0:
                 tree = _stretch(tree, 1 + late / config.turn_steps, rng)
             elif grown < 1:
@@ -242,11 +177,15 @@ def _schedule(step: int, config: SFTConfig) -> float:
     return 0.1 + 0.45 * (1 + float(np.cos(np.pi * progress)))
 
 
+def _said(tree: Tree) -> list[int]:
+    """Steps of a one-segment tree at which there is an action to learn."""
+    segment = tree.segments[ROOT]
+    return sorted({step for step, written in zip(segment.steps, segment.written, strict=True) if written})
+
+
 def _stretch(tree: Tree, share: float, rng: np.random.Generator) -> Tree:
     """About ``share ** 2`` of the turns of a one-segment tree, the last of them one with an action to learn."""
-    segment = tree.segments[ROOT]
-    said = sorted({step for step, written in zip(segment.steps, segment.written, strict=True) if written})
-    last, turns = int(rng.choice(said)), segment.steps[-1] + 1
+    last, turns = int(rng.choice(_said(tree))), tree.segments[ROOT].steps[-1] + 1
     count = 1 + int(share**2 * turns)
     return _turns(tree, max(0, last + 1 - count), count)
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from algos.config import TrainConfig
+from algos.demonstrations import as_tree, demonstrate
 from algos.policy import Policy
-from algos.sft import SFTConfig, as_tree, demonstrate, fine_tune
+from algos.sft import SFTConfig, fine_tune
 from algos.tiny import TinyConfig, build_model, build_tokenizer
 from sandgym.core import digest_of
 from sandgym.data import data_root

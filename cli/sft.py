@@ -57,7 +57,7 @@ def sft(
     if out is not None and out.exists():
         raise UsageError(f"{out} is there already; choose another folder")
     printer = console()
-    world = make(config.env, {**config.env_options, "split": config.train_split})
+    world = make(config.env, config.training_arguments())
     printer.print(f"environment  {config.env}, {config.train_split} tasks, {describe_data(world)}", soft_wrap=True)
     quiet_transformers(config.model)
     folder = _fit(printer, config, world, out, refresh)
@@ -107,7 +107,7 @@ def _progress(printer: Console, steps: int) -> Iterator[Callable[[int, dict[str,
 
 def _report(printer: Console, config: TrainConfig, world: Any) -> None:
     """How good the demonstrations are: the first of them, played again."""
-    from algos.sft import demonstrate
+    from algos.demonstrations import demonstrate
 
     settings = config.sft
     count = min(REPORTED, settings.demonstrations)

@@ -13,20 +13,11 @@ from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
 from algos.config import TrainConfig
+from algos.demonstrations import as_tree, demonstrate
 from algos.learner import score
 from algos.packing import pack
 from algos.policy import Policy
-from algos.sft import (
-    SFTConfig,
-    _cropped,
-    _stretch,
-    _turns,
-    _with_observations,
-    as_tree,
-    copy_drill,
-    demonstrate,
-    fine_tune,
-)
+from algos.sft import SFTConfig, _cropped, _stretch, _turns, _with_observations, copy_drill, fine_tune
 from algos.tiny import TinyConfig, build_model
 from algos.tree import ROOT, Tree
 from algos.warmstart import starting_policy, warm_start_folder
@@ -107,6 +98,16 @@ def test_a_stretch_grows_from_one_turn_to_all_and_ends_with_an_action_to_learn(p
     prompts = policy.prompts.transcript()
     expected = prompts.following(game.observations[1], True) + prompts.encode_action("ai")
     assert _turns(tree, 1, 1).segments[0].tokens == expected
+
+
+def test_slips_alone_cannot_be_learned_from(policy, letters):
+    (game,) = demonstrate(letters, ["apple"], 1, 0.0, 0)
+    only_slips = as_tree(dataclasses.replace(game, slips=(True, True, True)), policy.prompts)
+    with pytest.raises(ValueError, match="no demonstration has an action to learn"):
+        fine_tune(policy, [only_slips], QUICK)
+    late = as_tree(dataclasses.replace(game, slips=(True, True, False)), policy.prompts)
+    config = dataclasses.replace(QUICK, opening_steps=5, steps=5, observation_share=0.0, drill_steps=0)
+    assert math.isfinite(fine_tune(policy, [late], config)["loss"]), "the opening goes on to the first such action"
 
 
 def test_fitting_raises_the_likelihood_of_the_actions_and_is_repeatable(policy, letters_tokenizer, letters):
