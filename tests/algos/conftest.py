@@ -11,8 +11,8 @@ from policies import sharpened
 from sizes import SHOP, SMALL
 
 import sandgym  # noqa: F401  registers the environments
+from algos.demonstrations import demonstrate
 from algos.policy import Policy
-from algos.sft import demonstrate
 from algos.tiny import build_model, build_tokenizer
 
 
@@ -64,3 +64,10 @@ def shop_tokenizer(shop_demonstrations):
 @pytest.fixture
 def shop_policy(shop_tokenizer) -> Policy:
     return Policy.of(sharpened(build_model(shop_tokenizer, SHOP, 5)), shop_tokenizer)
+
+
+@pytest.fixture
+def double_precision(policy, shop_policy):
+    """So that differences are mistakes and not rounding, which the sharpened weights amplify."""
+    policy.model.double()
+    shop_policy.model.double()

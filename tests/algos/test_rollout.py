@@ -1,117 +1,21 @@
-"""Rollouts: what is recorded is what was played, branches share their past, failures are not zeros."""
+"""Rollouts: what is recorded is what was played, and branches share their past."""
 
 import hashlib
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
-import torch
-from letters import BrokenLettersEnv, LettersEnv
-from policies import entropy, plain_copy, plain_logprobs
+from letters import LettersEnv
+from playing import RULES, ForcedRule, play, replay, rescore, turns
 
-from algos.base import Plan, Turn
+from algos.base import Plan
 from algos.branching import PosthocRule, ThresholdRule
 from algos.engines.base import Sampling
 from algos.ledger import Ledger
-from algos.rollout import Rollout, RolloutConfig
+from algos.rollout import RolloutConfig
 from algos.seeds import derive_seed
 from algos.tree import ROOT, Tree
-from sandgym.core import SandboxError
 
-ALL = RolloutConfig(success_weight=0.5, max_invalid_actions=None)
-
-
-@pytest.fixture(autouse=True)
-def double_precision(policy, shop_policy):
-    """So that differences are mistakes and not rounding, which the sharpened weights amplify."""
-    policy.model.double()
-    shop_policy.model.double()
-
-
-@dataclass(frozen=True)
-class ForcedRule:
-    """Branches at given tokens of given steps."""
-
-    children: int
-    at: dict[int, int]
-    retrospective: bool = False
-
-    def choose(self, turn: Turn) -> int | None:
-        token = self.at.get(turn.step)
-        return token if token is not None and token < len(turn.entropies) else None
-
-    def choose_finished(self, turns):
-        return []
-
-
-def play(policy, env, plan, tasks=("apple", "cedar"), seed=0, config=ALL, sampling=None, ledger=None) -> list[Tree]:
-    ledger = ledger if ledger is not None else Ledger()
-    rollout = Rollout(env, policy.engine(), policy.prompts, config, ledger)
-    return rollout.collect(list(tasks), plan, sampling or Sampling(1.0, 5), seed)
-
-
-def turns(tree: Tree, leaf: int) -> list[list[int]]:
-    """The action tokens of each step on the path to a leaf."""
-    actions: dict[int, list[int]] = {}
-    for i in tree.path(leaf):
-        segment = tree.segments[i]
-        for token, written, step in zip(segment.tokens, segment.written, segment.steps, strict=True):
-            if written:
-                actions.setdefault(step, []).append(token)
-    assert list(actions) == list(range(len(actions)))
-    return list(actions.values())
-
-
-def replay(policy, env, tree: Tree, leaf: int, config=ALL) -> None:
-    """Play a leaf's actions from the reset and compare everything that was recorded."""
-    outcome = tree.segments[leaf].outcome
-    observation, info = env.reset(options={"task": tree.task_id})
-    transcript = policy.prompts.transcript()
-    expected = transcript.opening(env.unwrapped.instructions, observation)
-    total, over, invalid, truncated = 0.0, False, 0, False
-    actions = turns(tree, leaf)
-    for n, tokens in enumerate(actions):
-        assert not over
-        observation, reward, terminated, truncated, info = env.step(transcript.action(tokens))
-        invalid += not info["action_valid"]
-        over = terminated or truncated or invalid == config.max_invalid_actions
-        total += (1 - config.success_weight) * reward
-        expected += tokens
-        following = transcript.following(observation, tokens[-1] in policy.prompts.stop)
-        if n < len(actions) - 1 or (truncated and not terminated and invalid != config.max_invalid_actions):
-            expected += following
-    total += config.success_weight * info["success"]
-    assert outcome.return_ == pytest.approx(total)
-    assert (outcome.score, outcome.success, outcome.steps) == (info["score"], info["success"], info["step"])
-    assert over
-    assert [t for i in tree.path(leaf) for t in tree.segments[i].tokens] == expected, "append-only, never re-tokenized"
-    assert sum(r for i in tree.path(leaf) for r in tree.segments[i].rewards) == pytest.approx(total)
-
-
-@torch.no_grad()
-def rescore(policy, trees: list[Tree], temperature: float) -> None:
-    """Every recorded log-prob and entropy against plain transformers on the whole path."""
-    plain = plain_copy(policy.model)
-    for tree in trees:
-        for leaf in tree.leaves():
-            path = [(i, j) for i in tree.path(leaf) for j in range(len(tree.segments[i]))]
-            tokens = [tree.segments[i].tokens[j] for i, j in path]
-            logprobs = plain_logprobs(plain, tokens, temperature)
-            entropies = entropy(logprobs)
-            for n, (i, j) in enumerate(path):
-                segment = tree.segments[i]
-                said = float(logprobs[n - 1, tokens[n]]), float(entropies[n - 1])
-                expected = said if segment.written[j] else (0.0, 0.0)
-                assert (segment.logprobs[j], segment.entropies[j]) == pytest.approx(expected, abs=1e-4)
-
-
-RULES = {
-    "independent": None,
-    "start of turns": ForcedRule(3, {0: 0, 2: 0}),
-    "inside turns": ForcedRule(2, {0: 2, 1: 1, 3: 1}),
-    "threshold": ThresholdRule(3, 1.0, 2),
-    "posthoc": PosthocRule(3, 2),
-}
+pytestmark = pytest.mark.usefixtures("double_precision")
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -309,161 +213,6 @@ def _encoded(tree: Tree, leaf: int) -> int:
     tokens = [w for i in tree.path(leaf) for w in tree.segments[i].written]
     last = max(n for n, written in enumerate(tokens) if written)
     return last - forked
-
-
-def test_a_broken_sandbox_gives_failed_leaves_and_not_zeros(policy):
-    ledger = Ledger()
-    tasks = ("apple", "delta", "cedar", "ember")
-    trees = play(policy, BrokenLettersEnv(), Plan(4, RULES["inside turns"]), tasks, ledger=ledger)
-    assert trees[1].leaves() == []
-    assert trees[1].info["failure"] == "no delta today"
-    leaves = [(t, i) for t in trees for i in t.leaves()]
-    failed = [(t, i) for t, i in leaves if t.segments[i].outcome.failed]
-    assert 0 < len(failed) < len(leaves)
-    for tree, leaf in leaves:
-        said = [policy.prompts.transcript().action(tokens) for tokens in turns(tree, leaf)]
-        assert not any("m" in action for action in said[:-1])
-        assert ("m" in said[-1]) == tree.segments[leaf].outcome.failed
-    assert ledger.failed == len(failed) + 4
-    assert ledger.episodes == len(leaves) - len(failed)
-
-
-class BrokenForksEnv(BrokenLettersEnv):
-    """Forks once, at the reset, and never again."""
-
-    def step(self, action: str):
-        return super(BrokenLettersEnv, self).step(action)
-
-    def fork(self, k: int):
-        if self.snapshot().state.step:
-            raise SandboxError("no disk space for a fork")
-        return super().fork(k)
-
-
-def test_a_failed_fork_costs_the_branch_and_not_the_run(policy):
-    env = BrokenForksEnv()
-    for rule in (ForcedRule(3, {1: 0}), PosthocRule(3, 1)):
-        ledger = Ledger()
-        trees = play(policy, env, Plan(2, rule), ("apple",), ledger=ledger)
-        assert [o.failed for o in trees[0].outcomes()] == [False, False]
-        assert ledger.branches == 0
-
-
-class CountedEnv(LettersEnv):
-    """Counts the forks that are open; after ``crash_at`` steps of all forks together something goes wrong."""
-
-    crash_at: int | None = None
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.forks: dict[int, CountedEnv] = {}
-        self.steps: list[str] = []
-
-    def fork(self, k: int):
-        forks = super().fork(k)
-        self.forks |= {id(fork): fork for fork in forks}  # one dictionary for all: a fork shares it
-        return forks
-
-    def step(self, action: str):
-        self.steps.append(action)
-        if len(self.steps) == self.crash_at:
-            raise RuntimeError("a bug, not an infrastructure failure")
-        return super().step(action)
-
-    def close(self) -> None:
-        del self.forks[id(self)]
-
-
-@pytest.mark.parametrize("name", ["inside turns", "posthoc"])
-def test_every_fork_is_closed_once(policy, name):
-    env = CountedEnv()
-    play(policy, env, Plan(3, RULES[name]))
-    assert len(env.steps) > 6
-    assert env.forks == {}
-
-
-@pytest.mark.parametrize("crash_at", [1, 9, 20])
-def test_an_exception_closes_the_forks_that_are_live(policy, crash_at):
-    env = CountedEnv()
-    env.crash_at = crash_at
-    with pytest.raises(RuntimeError, match="a bug"):
-        play(policy, env, Plan(3, RULES["inside turns"]))
-    assert env.forks == {}
-
-
-def test_a_prompt_that_is_too_long_leaves_no_fork_open(policy):
-    env, engine = CountedEnv(), policy.engine()
-    engine.context = 5
-    with pytest.raises(ValueError, match="leaves no room"):
-        Rollout(env, engine, policy.prompts, ALL, Ledger()).collect(["apple"], Plan(2), Sampling(1.0, 5), 0)
-    assert env.forks == {}
-
-
-def test_invalid_actions_end_an_episode_with_what_it_has(policy, letters):
-    config = RolloutConfig(0.5, max_invalid_actions=1)
-    trees = play(policy, letters, Plan(8), config=config)
-    given_up = 0
-    for tree in trees:
-        for leaf in tree.leaves():
-            replay(policy, letters, tree, leaf, config)
-            said = [policy.prompts.transcript().action(t) for t in turns(tree, leaf)]
-            assert all(action[:1].isalpha() for action in said[:-1])
-            if not said[-1][:1].isalpha():
-                given_up += 1
-                assert not tree.segments[leaf].outcome.truncated
-                assert tree.segments[leaf].written[-1], "nothing to bootstrap from"
-    assert given_up
-
-
-def test_siblings_inherit_the_invalid_actions_before_them(policy, letters):
-    config = RolloutConfig(0.5, max_invalid_actions=2)
-    trees = play(policy, letters, Plan(6, ForcedRule(3, {1: 0, 2: 0})), config=config)
-    for tree in trees:
-        for leaf in tree.leaves():
-            replay(policy, letters, tree, leaf, config)
-
-
-def test_a_full_context_truncates(policy, letters):
-    """The next turn might not fit, so the episode ends; its return is what it has."""
-    engine = policy.engine()
-    engine.context = 60
-    rollout = Rollout(letters, engine, policy.prompts, ALL, Ledger())
-    trees = rollout.collect(["apple", "cedar"], Plan(4), Sampling(1.0, 5), 0)
-    full = [t.segments[i] for t in trees for i in t.leaves() if t.segments[i].outcome.steps < 5]
-    full = [s for s in full if s.outcome.truncated]
-    assert full
-    assert all(segment.written[-1] for segment in full)
-    assert all(t.path_length(i) <= 60 for t in trees for i in t.leaves())
-
-
-def test_a_prompt_that_leaves_no_room_for_an_action_is_an_error(policy, letters):
-    engine = policy.engine()
-    prompt = len(policy.prompts.transcript().opening("", letters.reset(options={"task": "apple"})[0]))
-    rollout = Rollout(letters, engine, policy.prompts, ALL, Ledger())
-    engine.context = prompt + 5
-    assert len(rollout.collect(["apple"], Plan(1), Sampling(1.0, 5), 0)[0].leaves()) == 1
-    engine.context = prompt + 4
-    with pytest.raises(ValueError, match=rf"'apple' has {prompt} tokens, which leaves no room for an action of 5"):
-        rollout.collect(["apple"], Plan(1), Sampling(1.0, 5), 0)
-
-
-def test_truncated_episodes_hold_the_state_to_bootstrap_from(policy, letters):
-    segments = [t.segments[i] for t in play(policy, letters, Plan(6)) for i in t.leaves()]
-    truncated = [s for s in segments if s.outcome.truncated]
-    terminated = [s for s in segments if not s.outcome.truncated]
-    assert truncated
-    assert terminated
-    assert all(not s.written[-1] and s.outcome.steps == 5 for s in truncated)
-    assert all(s.written[-1] for s in terminated)
-
-
-def test_progress_counts_ended_episodes(policy, letters):
-    reported: list[int] = []
-    ledger = Ledger()
-    rollout = Rollout(letters, policy.engine(), policy.prompts, ALL, ledger)
-    rollout.collect(["apple", "cedar"], Plan(2, RULES["posthoc"]), Sampling(1.0, 5), 0, progress=reported.append)
-    assert reported == sorted(reported)
-    assert reported[-1] == ledger.episodes
 
 
 def test_derived_seeds_are_fixed_and_different():
