@@ -32,6 +32,7 @@ class TrainConfig:
     Attributes:
         env: Gymnasium id of a snapshottable text environment.
         env_options: arguments of ``gymnasium.make``; the split is chosen by the trainer.
+        train_options: further ones of the environment that is learned in, not of the one that is evaluated in.
         algo: name in ``algos.registry``.
         algo_options: settings of the algorithm that differ from its defaults.
         model: ``"tiny"``, a folder or a hub id.
@@ -52,6 +53,7 @@ class TrainConfig:
     env: str
     algo: str
     env_options: dict[str, Any] = field(default_factory=dict)
+    train_options: dict[str, Any] = field(default_factory=dict)
     algo_options: dict[str, Any] = field(default_factory=dict)
     model: str = "tiny"
     seed: int = 0
@@ -80,6 +82,14 @@ class TrainConfig:
                 raise ValueError(f"{name} is too small: {getattr(self, name)}")
         if self.temperature <= 0:
             raise ValueError(f"temperature must be positive, not {self.temperature}")
+
+    def training_arguments(self) -> dict[str, Any]:
+        """Arguments of ``gymnasium.make`` for the environment that is learned in."""
+        return {**self.env_options, **self.train_options, "split": self.train_split}
+
+    def evaluation_arguments(self) -> dict[str, Any]:
+        """Arguments of ``gymnasium.make`` for the environment that is evaluated in."""
+        return {**self.env_options, "split": self.eval_split}
 
     def algorithm(self) -> Algorithm:
         """The algorithm with its settings."""

@@ -61,7 +61,7 @@ class Trainer:
         Raises:
             Stopped: ``stop_requested`` was set; everything finished so far is saved.
         """
-        with closing(self._make_env(self.config.train_split)) as env, closing(self.folder):
+        with closing(gymnasium.make(self.config.env, **self.config.training_arguments())) as env, closing(self.folder):
             self._train(env)
         self.folder.draw_curve()
         return self.folder.evaluations()
@@ -103,9 +103,6 @@ class Trainer:
     def _evaluation_due(self, updates: int) -> bool:
         every = self.config.eval_every
         return bool(every) and updates > 0 and updates % every == 0
-
-    def _make_env(self, split: str) -> Any:
-        return gymnasium.make(self.config.env, **{**self.config.env_options, "split": split})
 
     def _policy(self, env: Any) -> tuple[Policy, int, dict[str, Any] | None]:
         """The policy to go on with, the number of updates it has had, and its checkpoint's state."""
@@ -185,7 +182,7 @@ def evaluate_policy(
     config: TrainConfig, policy: Policy, progress: Callable[[int, int], None] | None = None
 ) -> dict[str, Evaluation]:
     """Evaluate a policy as the run with this configuration does before and after training."""
-    with closing(gymnasium.make(config.env, **{**config.env_options, "split": config.eval_split})) as env:
+    with closing(gymnasium.make(config.env, **config.evaluation_arguments())) as env:
         task_ids: Sequence[str] = env.unwrapped.task_ids  # type: ignore[attr-defined]
         tasks = list(task_ids[: config.eval_tasks])
         return evaluate(policy, env, tasks, config.evaluation, progress=progress)  # type: ignore[arg-type]

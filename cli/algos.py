@@ -29,7 +29,7 @@ def algos() -> None:
         out.print(_table([(f"algo_options.{key}", value) for key, value in _fields(kind.Config())]))
     out.print("[bold]settings of every run[/]")
     base = TrainConfig(env="", algo="bpo")
-    skipped = ("env", "algo", "algo_options", "env_options")
+    skipped = ("env", "algo", "algo_options", "env_options", "train_options")
     out.print(_table([(key, value) for key, value in _fields(base) if key not in skipped]))
     for env_id, preset in PRESETS.items():
         out.print(f"[bold]for {env_id} instead[/]")

@@ -122,12 +122,22 @@ def _play(
         task = bar.add_task("evaluating", total=len(tasks) * (1 + config.evaluation.samples))
         report: Callable[[int, int], None] = lambda done, total: bar.update(task, completed=done)  # noqa: E731
         results = play(policy, env, tasks, config.evaluation, progress=report)
-    types = [str(env.reset(options={"task": task})[1].get("task_type", "")) for task in tasks]
-    return results, words, types if any(types) else []
+    return results, words, _types(env, tasks)
+
+
+def _types(env: Any, tasks: list[str]) -> list[str]:
+    """The type of each task; none where the first task has none."""
+    types: list[str] = []
+    for task in tasks:
+        _, info = env.reset(options={"task": task})
+        if "task_type" not in info:
+            return []
+        types.append(info["task_type"])
+    return types
 
 
 def _split(config: TrainConfig) -> tuple[Any, list[str], str]:
-    env = make(config.env, {**config.env_options, "split": config.eval_split})
+    env = make(config.env, config.evaluation_arguments())
     tasks = list(env.unwrapped.task_ids[: config.eval_tasks])
     data = describe_data(env)
     return env, tasks, f"{len(tasks)} {config.eval_split} tasks of {config.env}" + (f", {data}" if data else "")

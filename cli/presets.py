@@ -8,7 +8,7 @@ from __future__ import annotations
 PRESETS: dict[str, dict[str, str]] = {
     "sandgym/ALFWorld-v0": {
         "env_options.observation_mode": "compact",
-        "env_options.domain_randomization": "true",
+        "train_options.domain_randomization": "true",
         "env_options.max_steps": "30",
         "tasks_per_update": "8",
         "updates": "100",

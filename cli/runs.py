@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cli.environments import make, short_name
 from cli.errors import UsageError
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from algos.runfolder import RunFolder
 
 RUNS = Path("runs")
+OPEN = ("env_options", "train_options")  # groups that take any key
 _NEEDED = {
     "snapshot": "the contract; see `sandgym check`",
     "fork": "the contract",
@@ -42,7 +43,7 @@ def configuration(algo: str, env_id: str, pairs: dict[str, str]) -> TrainConfig:
         if key in pairs:
             raise UsageError(f"choose the {key} with {flag}, not with --set {key}")
     kind = ALGORITHMS[algo].Config
-    values = nested(TrainConfig, PRESETS.get(env_id, {}) | pairs, {"algo_options": kind, "env_options": None})
+    values = nested(TrainConfig, PRESETS.get(env_id, {}) | pairs, {"algo_options": kind, **dict.fromkeys(OPEN)})
     values.setdefault("device", _default_device(values.get("model", "tiny")))
     try:
         config: TrainConfig = from_mapping(TrainConfig, {"env": env_id, "algo": algo, **values}, "settings")
@@ -115,16 +116,11 @@ def quiet_transformers(model: str) -> None:
         logging.disable_progress_bar()
 
 
-def make_split(config: TrainConfig, split: str) -> Any:
-    """The run's environment in one of its splits."""
-    return make(config.env, {**config.env_options, "split": split})
-
-
 def check_environment(config: TrainConfig) -> None:
     """Refuse an environment that cannot be trained on before anything is written."""
     env = make(config.env, config.env_options)
     lacking = [f"{name} ({what})" for name, what in _NEEDED.items() if not hasattr(env.unwrapped, name)]
     if lacking:
         raise UsageError(f"{config.env} cannot be trained on: it has no {', '.join(lacking)}")
-    for split in (config.train_split, config.eval_split):
-        make_split(config, split)
+    for arguments in (config.training_arguments(), config.evaluation_arguments()):
+        make(config.env, arguments)

@@ -13,14 +13,13 @@ import typer
 from rich.console import Console
 
 from cli.console import console, print_facts
-from cli.environments import describe_data, environment_id
+from cli.environments import describe_data, environment_id, make
 from cli.errors import UsageError, print_stopped
 from cli.live import Dashboard, Lines, display
 from cli.progress import PHASES, RunProgress
 from cli.runs import (
     check_environment,
     configuration,
-    make_split,
     new_run,
     open_run,
     quiet_transformers,
@@ -148,7 +147,7 @@ def run(config: TrainConfig, folder: RunFolder, fresh: bool = False) -> None:
 
 def print_heading(out: Console, config: TrainConfig, folder: RunFolder) -> None:
     """What is about to run, on which data, and where it is kept."""
-    data = describe_data(make_split(config, config.train_split))
+    data = describe_data(make(config.env, config.training_arguments()))
     facts = {
         "run": f"{config.algo} on {config.env}, seed {config.seed}, in {folder.path}",
         "data": f"{data + ': ' if data else ''}learns on {config.train_split} tasks, evaluated on {config.eval_split}",
@@ -165,7 +164,7 @@ def print_results(out: Console, config: TrainConfig, folder: RunFolder) -> None:
 
     found = folder.evaluations()
     title = f"{found['after']['greedy']['tasks']} {config.eval_split} tasks of {config.env}"
-    data = describe_data(make_split(config, config.eval_split))
+    data = describe_data(make(config.env, config.evaluation_arguments()))
     out.print()
     both = {"before RL": found["before"], "after RL": found["after"]}
     print_evaluations(out, f"{title}, {data}" if data else title, both, gain=True)
@@ -190,7 +189,7 @@ def _missing_warm_start(config: TrainConfig, folder: RunFolder) -> int:
 
     if config.model != "tiny" or folder.start_policy.is_dir():
         return 0
-    cached = warm_start_folder(make_split(config, config.train_split), config.tiny, config.sft).is_dir()
+    cached = warm_start_folder(make(config.env, config.training_arguments()), config.tiny, config.sft).is_dir()
     return config.sft.demonstrations if not (config.warm_start and cached) else 0
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 
+import gymnasium
 import pytest
 from commands import ENV, HERE, Invoke, run
 
@@ -13,7 +14,9 @@ from algos.learner import OptimizerConfig
 from algos.registry import ALGORITHMS
 from cli.console import count, duration
 from cli.doctor import findings
+from cli.environments import short_name
 from cli.errors import EXTRAS
+from cli.evaluate import _panel
 from cli.live import sparkline
 from cli.presets import PRESETS
 from cli.progress import RunProgress
@@ -125,6 +128,14 @@ def test_a_preset_is_a_whole_configuration_and_what_is_given_goes_before_it(env_
     given = configuration("bpo", env_id, {"optimizer.lr": "0.5", "env_options.max_steps": "7"})
     assert (given.optimizer.lr, given.env_options["max_steps"]) == (0.5, 7)
     assert given.sft == config.sft
+    learned, evaluated = (
+        gymnasium.make(env_id, **a) for a in (config.training_arguments(), config.evaluation_arguments())
+    )
+    (training,) = {key.removeprefix("train_options.") for key in preset if key.startswith("train_options.")}
+    assert learned.spec.kwargs[training] is True  # type: ignore[union-attr]
+    assert training not in evaluated.spec.kwargs  # type: ignore[union-attr]
+    _, tasks, _ = _panel(config, f"{short_name(env_id)}/dev")  # a run is evaluated on the panels, which it verifies
+    assert len(tasks) == 100
     assert env_id in run("algos").output
 
 
