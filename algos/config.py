@@ -57,7 +57,7 @@ class TrainConfig:
     algo_options: dict[str, Any] = field(default_factory=dict)
     model: str = "tiny"
     seed: int = 0
-    updates: int = 140
+    updates: int = 100
     tasks_per_update: int = 12
     temperature: float = 1.0
     max_turn_tokens: int = 32
