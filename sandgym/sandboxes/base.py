@@ -13,9 +13,7 @@ import abc
 import contextlib
 import dataclasses
 import posixpath
-import stat
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -213,12 +211,16 @@ class Sandbox(abc.ABC):
         """Every path whose kind, mode or content differs from the image."""
 
     @abc.abstractmethod
-    def _locate(self, path: str) -> Path | None:
-        """Where this machine keeps what is at a path without links, or None when nothing is there.
+    def _at(self, path: str) -> Entry | None:
+        """What is at a path without links, without the content of a file; None when nothing is there.
 
         Raises:
             PermissionError: the path is outside the writable view.
         """
+
+    @abc.abstractmethod
+    def _content(self, path: str) -> bytes:
+        """Content of the file at a path without links."""
 
     @abc.abstractmethod
     def _put(self, path: str, data: bytes, mode: int) -> None:
@@ -244,13 +246,22 @@ class Sandbox(abc.ABC):
         forks: list[Self] = []
         try:
             for _ in range(k):
-                forks.append(self._another())
-                forks[-1].restore(saved)
+                forks.append(self.another_at(saved))
         except BaseException:
             for each in forks:
                 each.close()
             raise
         return forks
+
+    def another_at(self, snapshot: SandboxSnapshot) -> Self:
+        """A new sandbox of the same image and options at a saved state; see ``restore``."""
+        other = self._another()
+        try:
+            other.restore(snapshot)
+        except BaseException:
+            other.close()
+            raise
+        return other
 
     def diff(self) -> dict[str, Change]:
         """What differs from the image, by path."""
@@ -267,13 +278,12 @@ class Sandbox(abc.ABC):
             PermissionError: it is outside the writable view.
         """
         resolved = self._resolve(path)
-        host = self._locate(resolved)
-        if host is None:
+        present = self._at(resolved)
+        if present is None:
             raise FileNotFoundError(f"no {path} in the sandbox")
-        mode = host.lstat().st_mode
-        if not stat.S_ISREG(mode):
+        if present.kind != "file":
             raise IsADirectoryError(f"{path} in the sandbox is no file")
-        return host.read_bytes()
+        return self._content(resolved)
 
     def write(self, path: str, data: bytes, mode: int | None = None) -> None:
         """Write a file of the writable view, with the folders that lead to it.
@@ -294,22 +304,21 @@ class Sandbox(abc.ABC):
         folder, name = posixpath.split(posixpath.normpath(path))
         resolved = posixpath.join(self._resolve(folder), name)
         self._check_folders(resolved)
-        host = self._locate(resolved)
-        present = host.lstat().st_mode if host is not None else 0
-        if stat.S_ISDIR(present):
+        present = self._at(resolved)
+        if present is not None and present.kind == "folder":
             raise IsADirectoryError(f"{path} in the sandbox is a folder")
         if mode is None:
-            mode = stat.S_IMODE(present) if stat.S_ISREG(present) else 0o644
+            mode = present.mode if present is not None and present.kind == "file" else 0o644
         self._put(resolved, data, mode)
 
     def _check_folders(self, path: str) -> None:
         """Raise unless whatever exists of the folders that lead to a path is a folder."""
         while (path := posixpath.dirname(path)) != "/":
             try:
-                host = self._locate(path)
+                present = self._at(path)
             except PermissionError:  # above the writable view
                 return
-            if host is not None and not stat.S_ISDIR(host.lstat().st_mode):
+            if present is not None and present.kind != "folder":
                 raise NotADirectoryError(f"{path} in the sandbox is no folder")
 
     def _resolve(self, path: str) -> str:
@@ -318,10 +327,10 @@ class Sandbox(abc.ABC):
 
     def _link_target(self, path: str) -> str | None:
         try:
-            host = self._locate(path)
+            present = self._at(path)
         except PermissionError:
             return None
-        return str(host.readlink()) if host is not None and host.is_symlink() else None
+        return present.content if present is not None and present.kind == "link" else None
 
     def __enter__(self) -> Self:
         return self

@@ -26,7 +26,6 @@ from sandgym.sandboxes.base import (
     Entry,
     FolderImage,
     Limits,
-    Sandbox,
     SandboxLost,
     SandboxSnapshot,
     Unconfinable,
@@ -34,6 +33,7 @@ from sandgym.sandboxes.base import (
     typed_errors,
 )
 from sandgym.sandboxes.blobs import Blob, keep
+from sandgym.sandboxes.hosted import HostedSandbox
 from sandgym.sandboxes.reaper import process_folder, remove, remove_with
 from sandgym.sandboxes.tree import (
     HOME_MODE,
@@ -91,7 +91,7 @@ def problem() -> str | None:
     return isolation.problem()
 
 
-class CopyingSandbox(Sandbox):
+class CopyingSandbox(HostedSandbox):
     """See the module. ``unconfined`` allows commands to run without namespaces where there are none."""
 
     backend = "copy"

@@ -28,7 +28,7 @@ from sandgym.data import data_root
 from sandgym.sandboxes import shell
 from sandgym.sandboxes.base import HOME, CommandResult, FolderImage, Limits, SandboxLost
 from sandgym.sandboxes.confined.job import STATE, USER, Job, Report
-from sandgym.sandboxes.output import CappedOutput
+from sandgym.sandboxes.confined.output import CappedOutput
 from sandgym.sandboxes.paths import within
 from sandgym.sandboxes.reaper import process_folder, store_root
 
@@ -39,7 +39,7 @@ _CHUNK = 1 << 20
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of fcntl(2), which Python has on Linux only
 _PATIENCE = 30.0  # seconds after its time in which the launcher has to report
 _BOOT = "import sys; sys.path.insert(0, {folder!r}); from confined.server import serve; serve({control}, {host})"
-_ETC = {
+ETC = {
     "/etc/passwd": "root:x:0:0:root:/root:/usr/sbin/nologin\n"
     f"agent:x:{USER}:{USER}:agent:{HOME}:/bin/bash\n"
     "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
@@ -49,7 +49,7 @@ _ETC = {
     # A black hole as well: names are looked up in vain for a second.
     "/etc/resolv.conf": "nameserver 10.0.2.3\noptions timeout:1 attempts:1\n",
 }
-_HIDDEN_ETC = ("/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", "/etc/ssh", "/etc/sudoers.d")
+HIDDEN_ETC = ("/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", "/etc/ssh", "/etc/sudoers.d")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,8 +129,8 @@ def execute(
         lowers=tuple(map(str, view.lowers)),
         work=str(view.work or ""),
         readable=readable | _etc(network),
-        hidden=(*_HIDDEN_ETC, *_secrets()),
-        covered=_covered(image.mounts),
+        hidden=(*HIDDEN_ETC, *secrets()),
+        covered=covered(image.mounts),
         uid=agent_uid(),
         network=network,
         memory_bytes=limits.memory_bytes,
@@ -286,24 +286,24 @@ def _etc(network: bool) -> dict[str, str]:
     folder = process_folder() / "etc"
     if not folder.is_dir():
         folder.mkdir()
-        for path, text in _ETC.items():
+        for path, text in ETC.items():
             host = folder / Path(path).name
             host.write_text(text)
             host.chmod(0o644)
-    names = [path for path in _ETC if not (network and path == "/etc/resolv.conf")]
+    names = [path for path in ETC if not (network and path == "/etc/resolv.conf")]
     return {path: str(folder / Path(path).name) for path in names}
 
 
-def _secrets() -> list[str]:
+def secrets() -> list[str]:
     """Folders of this machine that no command may see, even where they lie below one that it may."""
     return sorted({str(data_root().absolute()), str(store_root()), str(Path.home())})
 
 
-def _covered(mounts: Mapping[str, Path]) -> tuple[str, ...]:
+def covered(mounts: Mapping[str, Path]) -> tuple[str, ...]:
     """Where the folders of an image's mounts would show secrets that lie below them."""
     return tuple(
         inside + secret.removeprefix(str(host))
         for inside, host in mounts.items()
-        for secret in _secrets()
+        for secret in secrets()
         if secret != str(host) and within(secret, str(host)) and not any(within(other, secret) for other in mounts)
     )

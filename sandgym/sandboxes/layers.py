@@ -17,6 +17,7 @@ from typing import Any
 
 from sandgym.sandboxes.base import Changes, Entry
 from sandgym.sandboxes.isolation import give_to_agent
+from sandgym.sandboxes.merging import Touched, merged
 from sandgym.sandboxes.reaper import process_folder, remove, remove_with
 from sandgym.sandboxes.tree import ImageTree, Opened, entry_of, readable, walk
 
@@ -186,33 +187,18 @@ def _copy_facts(source: Path, target: Path, mode: int | None = None) -> None:
 
 def changes_of(tree: ImageTree, parent: Layer | None, upper: Path) -> dict[str, Entry | None]:
     """What differs from the image with ``upper`` on top of ``parent``."""
-    changes = dict(parent.changes(tree)) if parent else {}
-    children: dict[str, set[str]] = {}  # of folders that are not in the image as they are
-    for path in changes:
-        children.setdefault(os.path.dirname(path), set()).add(path)
+    return merged(tree, parent.changes(tree) if parent else {}, _touched(tree, upper))
 
-    def clear(path: str) -> None:
-        for each in [*children.pop(path, ()), *tree.children(path)]:
-            clear(each)
-            note(each, None)
 
-    def note(path: str, entry: Entry | None) -> None:
-        if tree.entries.get(path) == entry:
-            changes.pop(path, None)
-        else:
-            changes[path] = entry
-            children.setdefault(os.path.dirname(path), set()).add(path)
-
+def _touched(tree: ImageTree, upper: Path) -> Iterator[Touched]:
     for part, top in tree.places.inside.items():
         if not os.path.lexists(upper / part):
             continue
         for found in walk(str(upper / part), top):
-            entry = None if is_whiteout(found.status) else entry_of(found)
-            if entry is None or entry.kind != "folder" or is_opaque(found.host):
-                clear(found.path)
-            if entry is not None or is_whiteout(found.status):
-                note(found.path, entry)
-    return changes
+            deleted = is_whiteout(found.status)
+            entry = None if deleted else entry_of(found)
+            hides = entry is None or entry.kind != "folder" or is_opaque(found.host)
+            yield Touched(found.path, entry, deleted, hides)
 
 
 def flatten(top: Layer) -> Layer:

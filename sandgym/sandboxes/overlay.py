@@ -23,12 +23,12 @@ from sandgym.sandboxes.base import (
     CommandResult,
     FolderImage,
     Limits,
-    Sandbox,
     SandboxLost,
     SandboxSnapshot,
     check_restorable,
     typed_errors,
 )
+from sandgym.sandboxes.hosted import HostedSandbox
 from sandgym.sandboxes.layers import Layer
 from sandgym.sandboxes.reaper import discard, process_folder, remove_with
 from sandgym.sandboxes.tree import HOME_MODE, TMP_MODE, ImageTree, copy_tree, tree_of
@@ -122,7 +122,7 @@ def _base_of(image: FolderImage, tree: ImageTree) -> _Base:
     return base
 
 
-class OverlaySandbox(Sandbox):
+class OverlaySandbox(HostedSandbox):
     """See the module."""
 
     backend = "overlay"

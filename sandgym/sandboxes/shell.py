@@ -12,7 +12,7 @@ import signal
 from typing import NamedTuple
 
 from sandgym.sandboxes.base import CommandResult
-from sandgym.sandboxes.output import CappedOutput
+from sandgym.sandboxes.confined.output import CappedOutput
 
 _NOT_KEPT = frozenset({"BASH_ENV", "OLDPWD", "PWD", "SHLVL", "_"})
 MOST_STATE = 1 << 20  # bytes: a larger state is not kept

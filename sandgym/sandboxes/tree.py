@@ -110,6 +110,10 @@ class ImageTree:
         for path in self.entries:
             self._children.setdefault(os.path.dirname(path), []).append(path)
 
+    def entry(self, path: str) -> Entry | None:
+        """What the image has at a path."""
+        return self.entries.get(path)
+
     def source(self, path: str) -> Path:
         """Where the image keeps a path of the working folder."""
         return self.root / self.places.split(path)[1]

@@ -10,6 +10,7 @@ import ctypes
 import os
 import signal
 import struct
+from collections.abc import Collection
 
 NEW_NS, NEW_CGROUP, NEW_UTS, NEW_IPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
 NEW_USER, NEW_PID, NEW_NET = 0x10000000, 0x20000000, 0x40000000
@@ -26,6 +27,7 @@ _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 4, 24, 38
 _LAST_CAPABILITY = 63
+_CAPABILITY_VERSION = 0x20080522
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc_in_one_piece = ctypes.PyDLL(None, use_errno=True)  # does not let go of the interpreter's lock
@@ -99,12 +101,21 @@ def set_dumpable(allowed: bool) -> None:
     _check(_libc.prctl(_PR_SET_DUMPABLE, ctypes.c_ulong(allowed), 0, 0, 0), "PR_SET_DUMPABLE")
 
 
-def give_up_privileges() -> None:
-    """Never gain a capability again, neither by a program's file nor as user 0."""
+def give_up_privileges(keep: Collection[int] = ()) -> None:
+    """Never gain a capability again but those to keep, neither by a program's file nor as user 0."""
     for capability in range(_LAST_CAPABILITY + 1):
-        if _libc.prctl(_PR_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0) < 0:
+        if capability not in keep and _libc.prctl(_PR_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0) < 0:
             break
     _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "PR_SET_NO_NEW_PRIVS")
+
+
+def have_capabilities(keep: Collection[int]) -> None:
+    """Have these capabilities at most, and inherit none."""
+    bits = sum(1 << capability for capability in keep)
+    low, high = bits & 0xFFFFFFFF, bits >> 32
+    header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
+    sets = struct.pack("=IIIIII", low, low, 0, high, high, 0)
+    _check(_libc.capset(ctypes.c_char_p(header), ctypes.c_char_p(sets)), "capset")
 
 
 def enter_user_namespace(inside: int) -> None:

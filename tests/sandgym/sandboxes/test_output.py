@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandgym.sandboxes.output import CappedOutput
+from sandgym.sandboxes.confined.output import CappedOutput
 
 
 @given(st.text(alphabet="aé€😀\n", max_size=300), st.integers(2, 40), st.lists(st.integers(1, 60), max_size=20))

@@ -46,6 +46,18 @@ class CappedOutput:
             self._characters += _count(self._tail[:excess])
             del self._tail[:excess]
 
+    def pieces(self) -> tuple[bytes, bytes, bool, int]:
+        """What is kept, for ``of``: head, tail, whether anything between them was left out, and its characters."""
+        return bytes(self._head), bytes(self._tail), self._cut, self._characters
+
+    @classmethod
+    def of(cls, limit: int, pieces: tuple[bytes, bytes, bool, int]) -> CappedOutput:
+        """The output whose ``pieces`` these are."""
+        output = cls(limit)
+        head, tail, output._cut, output._characters = pieces
+        output._head, output._tail = bytearray(head), bytearray(tail)
+        return output
+
     def text(self) -> tuple[str, bool]:
         """What is kept, with the number of characters left out in the middle; and whether any were."""
         if not self._cut:
