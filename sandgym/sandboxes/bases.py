@@ -20,7 +20,7 @@ from typing import Any
 from sandgym.core import SandboxError
 from sandgym.sandboxes import isolation
 from sandgym.sandboxes.base import DockerImage, Entry, FolderImage, Image
-from sandgym.sandboxes.confined.job import STATE, USER
+from sandgym.sandboxes.confined.agreed import STATE, USER
 from sandgym.sandboxes.confined.root import SYSTEM
 from sandgym.sandboxes.container import Container, Housing
 from sandgym.sandboxes.engine import (

@@ -23,12 +23,12 @@ from typing import Any
 
 from sandgym.core import SandboxError
 from sandgym.sandboxes.base import SandboxLost
-from sandgym.sandboxes.confined.job import STATE
+from sandgym.sandboxes.confined.agreed import STATE
 from sandgym.sandboxes.engine import OWNER, api, engine_errors
 from sandgym.sandboxes.reaper import owner_label
 
 _MODULES = (
-    *("syscalls", "job", "process", "seccomp", "network", "output", "channel", "files", "bundle", "inside"),
+    *("agreed", "syscalls", "process", "seccomp", "network", "output", "channel", "files", "bundle", "inside"),
 )
 _BOOT = """
 import json, os, sys, types

@@ -42,7 +42,7 @@ from sandgym.sandboxes.base import (
     typed_errors,
 )
 from sandgym.sandboxes.bases import Base, base_of, entry_from
-from sandgym.sandboxes.confined.job import STATE
+from sandgym.sandboxes.confined.agreed import STATE
 from sandgym.sandboxes.confined.output import CappedOutput
 from sandgym.sandboxes.container import Container
 from sandgym.sandboxes.engine import EngineUnavailable, Stored, api, engine_errors

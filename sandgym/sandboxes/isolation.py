@@ -27,7 +27,8 @@ from sandgym.core import SandboxError
 from sandgym.data import data_root
 from sandgym.sandboxes import shell
 from sandgym.sandboxes.base import HOME, CommandResult, FolderImage, Limits, SandboxLost
-from sandgym.sandboxes.confined.job import STATE, USER, Job, Report
+from sandgym.sandboxes.confined.agreed import STATE, USER
+from sandgym.sandboxes.confined.job import Job, Report
 from sandgym.sandboxes.confined.output import CappedOutput
 from sandgym.sandboxes.paths import within
 from sandgym.sandboxes.reaper import process_folder, store_root

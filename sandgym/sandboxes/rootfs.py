@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from sandgym.sandboxes.base import HOME, TMP, FolderImage
-from sandgym.sandboxes.confined.job import USER
+from sandgym.sandboxes.confined.agreed import USER
 from sandgym.sandboxes.confined.root import SYSTEM
 from sandgym.sandboxes.isolation import ETC, HIDDEN_ETC
 from sandgym.sandboxes.paths import within

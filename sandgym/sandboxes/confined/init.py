@@ -13,7 +13,8 @@ import socket
 import time
 
 from . import network, process, root, seccomp, syscalls
-from .job import USER, Job, Report
+from .agreed import USER
+from .job import Job, Report
 
 
 def main(job: Job, reply: socket.socket, output: int) -> None:

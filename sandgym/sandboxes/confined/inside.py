@@ -15,12 +15,11 @@ import pwd
 import select
 import signal
 import time
-import traceback
 from typing import Any
 
 from . import bundle, files, network, process, seccomp, syscalls
 from .channel import CHUNK, Channel
-from .job import STATE
+from .agreed import STATE
 from .output import CappedOutput
 
 _MOUNTED = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf")  # by the engine, and in no snapshot
@@ -48,6 +47,8 @@ def main() -> None:
         except OSError as error:
             channel.reply(error=str(error), errno=error.errno)
         except Exception:
+            import traceback
+
             channel.reply(error=traceback.format_exc(), errno=None)
         else:
             channel.reply(answer, **told)

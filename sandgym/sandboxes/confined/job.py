@@ -8,11 +8,6 @@ from __future__ import annotations
 import dataclasses
 import json
 
-STATE = "/run/shell"  # inside; holds what the shell reads first and what it leaves
-USER = 1000  # user and group of a command, as seen from inside
-LONGEST_ARGUMENT = 120_000  # bytes; the kernel takes 131,072 in one
-
-
 @dataclasses.dataclass(frozen=True)
 class Job:
     """A command and its confinement.

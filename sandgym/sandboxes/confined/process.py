@@ -13,7 +13,7 @@ import signal
 import stat
 from collections.abc import Mapping
 
-from .job import LONGEST_ARGUMENT, STATE
+from .agreed import LONGEST_ARGUMENT, STATE
 
 TICK = 0.1  # seconds between looks at memory
 GRACE = 0.1  # seconds in which what the shell left may end by itself

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 
 from . import syscalls
-from .job import STATE, USER, Job
+from .agreed import STATE, USER
+from .job import Job
 
 SYSTEM = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "nix")
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")

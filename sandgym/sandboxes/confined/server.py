@@ -20,7 +20,8 @@ import time
 import traceback
 
 from . import init, syscalls
-from .job import USER, Job, Report
+from .agreed import USER
+from .job import Job, Report
 
 _NAMESPACES = syscalls.NEW_NS | syscalls.NEW_PID | syscalls.NEW_IPC | syscalls.NEW_UTS
 _TICK = 0.1  # seconds between looks at the disk
