@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import abc
 import collections
+import dataclasses
+import functools
 import os
 import sys
 import tempfile
 import threading
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sandgym.core import SandboxError
 from sandgym.sandboxes import isolation
 from sandgym.sandboxes.base import DockerImage, Entry, FolderImage, Image
+from sandgym.sandboxes.confined import bundle
 from sandgym.sandboxes.confined.agreed import STATE, USER
 from sandgym.sandboxes.confined.root import SYSTEM
-from sandgym.sandboxes.container import Container, Housing
+from sandgym.sandboxes.container import Container, Housing, sources
 from sandgym.sandboxes.engine import (
     OWNER,
     ImageMissing,
@@ -37,6 +40,7 @@ from sandgym.sandboxes.paths import within
 from sandgym.sandboxes.reaper import owner_label, process_folder
 from sandgym.sandboxes.rootfs import write_rootfs
 from sandgym.sandboxes.tree import ImageTree, tree_of
+from sandgym.sandboxes.written import LAYERS, Reader, entry_from, layers_folder
 
 _KEPT = 16  # bases that no sandbox uses any more
 _PYTHON = "/run/python"  # where this interpreter appears, when it is not among the system's programs
@@ -45,6 +49,7 @@ _ENGINES = ("/proc", "/sys", "/dev", STATE, _BUNDLE, "/.dockerenv", "/etc/hosts"
 # Of a user who is root: chown, dac_override, fowner, fsetid, kill, setgid, setuid, net_bind_service.
 _ROOTS = (0, 1, 3, 4, 5, 6, 7, 10)
 _MEMORY = 1 << 30  # bytes, of containers in which no command runs
+_FEW = 16  # processes of them
 _FIND_PYTHON = """
 for each in /usr/bin/python3 /usr/local/bin/python3 /opt/miniconda3/bin/python3 "$(command -v python3)"; do
   "$each" -I -S -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null && exec "$each" "$@"
@@ -63,6 +68,7 @@ class Base(abc.ABC):
         layers: it has.
         housing: of its containers.
         variables: exported ones of the first command.
+        reader: of the writable layers of its containers.
     """
 
     stored: Stored
@@ -70,6 +76,22 @@ class Base(abc.ABC):
     layers: int
     housing: Housing
     variables: dict[str, str]
+
+    def __init__(self) -> None:
+        self.reader = Reader(self.has, self.helper)
+        self._helper: Container | None = None
+        self._lock = threading.RLock()
+
+    def helper(self) -> Container:
+        """A container in which no command ever ran; it can read the layers of others."""
+        with self._lock:
+            if self._helper is None:
+                housing = self.housing
+                if (top := layers_folder()) is not None:
+                    layers = _bind(LAYERS, Path(top))
+                    housing = dataclasses.replace(housing, mounts=(*housing.mounts, layers), more=("SYS_ADMIN",))
+                self._helper = Container(self.stored.id, housing, _MEMORY, _FEW, network=False)
+            return self._helper
 
     @abc.abstractmethod
     def has(self, path: str) -> bool:
@@ -88,13 +110,6 @@ class Base(abc.ABC):
         """Paths of what the image has directly below a folder."""
 
 
-def entry_from(found: Sequence[Any] | None) -> Entry | None:
-    """The entry of what a container's first process says of a path."""
-    if found is None or found[0] == "other":
-        return None
-    return Entry(found[0], found[1], found[2], found[3] if len(found) > 3 else 0)
-
-
 class FolderBase(Base):
     """A folder of this machine, as an image. The engine must see this machine's files, so it must run here.
 
@@ -105,6 +120,7 @@ class FolderBase(Base):
     """
 
     def __init__(self, image: FolderImage, tree: ImageTree, stored: Stored) -> None:
+        super().__init__()
         self.stored, self.identity, self.layers = stored, tree.identity, 1
         self._tree = tree
         self.variables = isolation.first_variables(image)
@@ -118,6 +134,7 @@ class FolderBase(Base):
             mounts=tuple(_bind(inside, host) for inside, host in shown.items()),
             covered=tuple(path for path in isolation.covered(shown) if Path(_host(path, shown)).is_dir()),
             variables=variables,
+            compiled=_compiled(),
         )
 
     def has(self, path: str) -> bool:
@@ -134,6 +151,12 @@ class FolderBase(Base):
     def children(self, path: str) -> Sequence[str]:
         """See the base class."""
         return self._tree.children(path)
+
+
+@functools.cache
+def _compiled() -> bytes:
+    """The program of first processes that run with this interpreter."""
+    return bundle.compiled(sources())
 
 
 def _bind(inside: str, host: Path) -> dict[str, Any]:
@@ -166,16 +189,15 @@ class PulledBase(Base):
     """
 
     def __init__(self, image: DockerImage) -> None:
+        super().__init__()
         facts = _inspect(image.name)
         config = facts["Config"]
         if config.get("Volumes"):
             raise SandboxError(f"{image.name} declares volumes, whose content no snapshot has: {config['Volumes']}")
         self.identity, self.layers = facts["Id"], len(facts["RootFS"]["Layers"])
         self.stored = Stored(facts["Id"], None, 0, owned=False)
-        self._lock = threading.Lock()
         self._entries: dict[str, Entry | None] = {}
         self._children: dict[str, list[str]] = {}
-        self._untouched: Container | None = None
         user = config.get("User") or "0"
         volume = uuid.uuid4().hex
         with engine_errors():
@@ -184,22 +206,27 @@ class PulledBase(Base):
         mount = {"Type": "volume", "Source": volume, "Target": _BUNDLE}
         finding = Housing(("bash", "-c", _FIND_PYTHON, "bash"), user, mounts=(mount,))
         try:
-            first = Container(self.stored.id, finding, _MEMORY, 16, network=False)
+            first = Container(self.stored.id, finding, _MEMORY, _FEW, network=False)
         except SandboxError as error:
             if facts["Architecture"] != (here := api().version()["Arch"]):
                 raise WrongArchitecture(f"{image.name} is for {facts['Architecture']}, the engine {here}") from error
             raise
         try:
             told, _ = first.ask("bundle", folder=_BUNDLE)
+            _, compiled = first.ask("compile", body=sources())
         finally:
             first.close()
         who = first.facts
-        self.housing = Housing(
-            tuple(told["command"]), user, _ROOTS if who["uid"] == 0 else (), mounts=({**mount, "ReadOnly": True},)
-        )
+        keep = _ROOTS if who["uid"] == 0 else ()
+        mounts = ({**mount, "ReadOnly": True},)
+        self.housing = Housing(tuple(told["command"]), user, keep, mounts, compiled=compiled)
         self.variables = {
-            **{"HOME": who["home"], "USER": who["name"], "LOGNAME": who["name"], "SHELL": "/bin/bash"},
-            **{"LANG": "C.UTF-8", "PATH": isolation.PATH},
+            "HOME": who["home"],
+            "USER": who["name"],
+            "LOGNAME": who["name"],
+            "SHELL": "/bin/bash",
+            "LANG": "C.UTF-8",
+            "PATH": isolation.PATH,
             **dict(item.split("=", 1) for item in config.get("Env") or () if "=" in item),
             **image.env,
         }
@@ -213,7 +240,7 @@ class PulledBase(Base):
         with self._lock:
             unknown = sorted({path for path in paths if path not in self._entries})
             if unknown:
-                told, _ = self._container().ask("look", paths=unknown)
+                told, _ = self.helper().ask("look", paths=unknown)
                 found = {path: entry_from(each) for path, each in told["found"]}
                 self._entries.update({path: found.get(path) for path in unknown})
 
@@ -226,19 +253,13 @@ class PulledBase(Base):
         """See the base class."""
         with self._lock:
             if path not in self._children:
-                told, _ = self._container().ask("walk", path=path)
+                told, _ = self.helper().ask("walk", path=path)
                 self._children[path] = []
                 for below in told["paths"]:
                     self._children.setdefault(below, [])
                 for below in told["paths"]:
                     self._children[os.path.dirname(below)].append(below)
             return self._children[path]
-
-    def _container(self) -> Container:
-        """One in which no command ever ran."""
-        if self._untouched is None:
-            self._untouched = Container(self.stored.id, self.housing, _MEMORY, 16, network=False)
-        return self._untouched
 
 
 def _inspect(name: str) -> dict[str, Any]:
@@ -268,17 +289,30 @@ def base_of(image: Image) -> Base:
     with _LOCK:
         if isinstance(image, FolderImage):
             tree = tree_of(image)
-            stored = _kept(_FOLDERS, (*engine, tree.identity))
-            if stored is None:
-                stored = _FOLDERS[(*engine, tree.identity)] = _imported(image, tree)
-            _forget(_FOLDERS)
-            return FolderBase(image, tree, stored)
-        key = (*engine, image.name, tuple(sorted(image.env.items())))
+            key: tuple[object, ...] = (*engine, tree.identity, image.workdir, *_facts(image.mounts), *_facts(image.env))
+        else:
+            key = (*engine, image.name, *_facts(image.env))
         base = _kept(_BASES, key)
         if base is None:
-            base = _BASES[key] = PulledBase(image)
-        _forget(_BASES)
+            base = (
+                PulledBase(image) if isinstance(image, DockerImage) else FolderBase(image, tree, _stored(image, tree))
+            )
+            _keep(_BASES, key, base)
         return base
+
+
+def _stored(image: FolderImage, tree: ImageTree) -> Stored:
+    """The image of a folder in the engine."""
+    key = (os.getpid(), os.environ.get("DOCKER_HOST"), tree.identity)
+    stored: Stored | None = _kept(_FOLDERS, key)
+    if stored is None:
+        stored = _imported(image, tree)
+        _keep(_FOLDERS, key, stored)
+    return stored
+
+
+def _facts(table: Mapping[str, object]) -> list[tuple[str, str]]:
+    return sorted((name, str(value)) for name, value in table.items())
 
 
 def _kept(table: collections.OrderedDict[tuple[object, ...], Any], key: tuple[object, ...]) -> Any:
@@ -287,7 +321,8 @@ def _kept(table: collections.OrderedDict[tuple[object, ...], Any], key: tuple[ob
     return table.get(key)
 
 
-def _forget(table: collections.OrderedDict[tuple[object, ...], Any]) -> None:
+def _keep(table: collections.OrderedDict[tuple[object, ...], Any], key: tuple[object, ...], value: object) -> None:
+    table[key] = value
     while len(table) > _KEPT:
         table.popitem(last=False)
 

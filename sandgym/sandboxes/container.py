@@ -15,6 +15,7 @@ import functools
 import json
 import os
 import socket
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -27,11 +28,9 @@ from sandgym.sandboxes.confined.agreed import STATE
 from sandgym.sandboxes.engine import OWNER, api, engine_errors
 from sandgym.sandboxes.reaper import owner_label
 
-_MODULES = (
-    *("agreed", "syscalls", "process", "seccomp", "network", "output", "channel", "files", "bundle", "inside"),
-)
+_MODULES = (*("agreed", "syscalls", "process", "seccomp", "network", "output", "channel", "files", "bundle", "inside"),)
 _BOOT = """
-import json, os, sys, types
+import marshal, os, sys, types
 def take(size):
     data = b""
     while len(data) < size:
@@ -43,12 +42,19 @@ def take(size):
 package = types.ModuleType("confined")
 package.__path__ = []
 sys.modules["confined"] = package
-for name, source in json.loads(take(int(take(10))).decode()):
+kind = take(1)
+program = take(int(take(10)))
+if kind == b"s":
+    import json
+    program = [(name, compile(text, name + ".py", "exec")) for name, text in json.loads(program.decode())]
+else:
+    program = marshal.loads(program)
+for name, code in program:
     module = types.ModuleType("confined." + name)
     module.__package__ = "confined"
     sys.modules[module.__name__] = module
     setattr(package, name, module)
-    exec(compile(source, name + ".py", "exec"), module.__dict__)
+    exec(code, module.__dict__)
 sys.modules["confined.inside"].main()
 """
 # The first process starts commands as another user and ends them, looks into every folder, and sets up the network.
@@ -73,6 +79,8 @@ class Housing:
         mounts: as the engine takes them.
         covered: folders that show nothing.
         variables: of the first process.
+        more: capabilities of the first process, beside those that it always has.
+        compiled: the program of the first process, for its interpreter; None where that has to do it.
     """
 
     python: tuple[str, ...]
@@ -81,6 +89,8 @@ class Housing:
     mounts: tuple[Mapping[str, Any], ...] = ()
     covered: tuple[str, ...] = ()
     variables: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    more: tuple[str, ...] = ()
+    compiled: bytes | None = None
 
 
 class Container:
@@ -97,6 +107,7 @@ class Container:
     Attributes:
         id: in the engine.
         facts: name, number, group and home of the user of commands.
+        upper: where the engine keeps its writable layer, once that is known.
 
     Raises:
         SandboxLost: the image is gone.
@@ -120,6 +131,8 @@ class Container:
                 host_config=_host_config(client, housing, memory_bytes, processes, network),
             )
         self.id: str = made["Id"]
+        self.upper: str | None = None
+        self._lock = threading.RLock()
         self._data = bytearray()
         self._words = bytearray()  # of its standard error
         try:
@@ -129,7 +142,7 @@ class Container:
                 self._closer = weakref.finalize(self, _hang_up, self._socket, attached, os.getpid())
                 client.start(self.id)
             with _lost_connection(self._last_words):
-                self._socket.sendall(_program())
+                self._socket.sendall(_sent(housing.compiled))
             self.facts, _ = self.ask(user=housing.user, keep=housing.keep, network=network)
         except BaseException:
             self.close()
@@ -164,8 +177,9 @@ class Container:
             SandboxLost: the container is gone.
             SandboxError: there was no reply, or the first process failed.
         """
-        self.tell(do=do, body=body, **facts)
-        return self.hear(patience, look)
+        with self._lock:
+            self.tell(do=do, body=body, **facts)
+            return self.hear(patience, look)
 
     def tell(self, body: bytes = b"", **facts: Any) -> None:
         """Give an order."""
@@ -252,12 +266,12 @@ def _host_config(client: Any, housing: Housing, memory_bytes: int, processes: in
     options: dict[str, Any] = {}
     if not network:
         options = {"dns": ["10.0.2.3"], "dns_opt": ["timeout:1", "attempts:1"]}  # a black hole as well
-    covers = {path: "ro,nosuid,nodev,size=4k,mode=755" for path in housing.covered}
+    covers = dict.fromkeys(housing.covered, "ro,nosuid,nodev,size=4k,mode=755")
     return client.create_host_config(
         auto_remove=True,
         network_mode="host" if network else "none",
         cap_drop=["ALL"],
-        cap_add=list(_CAPABILITIES),
+        cap_add=[*_CAPABILITIES, *housing.more],
         security_opt=["no-new-privileges"],
         mem_limit=memory_bytes,
         memswap_limit=memory_bytes,
@@ -270,8 +284,13 @@ def _host_config(client: Any, housing: Housing, memory_bytes: int, processes: in
 
 
 @functools.cache
-def _program() -> bytes:
-    """What the first process is sent before any order."""
+def sources() -> bytes:
+    """Names and sources of the modules of the first process."""
     folder = Path(__file__).parent / "confined"
-    sources = json.dumps([(name, (folder / f"{name}.py").read_text()) for name in _MODULES]).encode()
-    return b"%010d" % len(sources) + sources
+    return json.dumps([(name, (folder / f"{name}.py").read_text()) for name in _MODULES]).encode()
+
+
+def _sent(compiled: bytes | None) -> bytes:
+    """What the first process is sent before any order."""
+    kind, program = (b"s", sources()) if compiled is None else (b"c", compiled)
+    return b"%b%010d%b" % (kind, len(program), program)

@@ -16,11 +16,8 @@ process numbers depend on the commands before it.
 from __future__ import annotations
 
 import functools
-import os
-import posixpath
 import tempfile
 import time
-import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -28,7 +25,6 @@ from typing import Any, Self
 from sandgym.core import SandboxError
 from sandgym.sandboxes import shell
 from sandgym.sandboxes.base import (
-    HOME,
     Changes,
     CommandResult,
     Entry,
@@ -41,27 +37,25 @@ from sandgym.sandboxes.base import (
     check_restorable,
     typed_errors,
 )
-from sandgym.sandboxes.bases import Base, base_of, entry_from
+from sandgym.sandboxes.bases import Base, base_of
 from sandgym.sandboxes.confined.agreed import STATE
 from sandgym.sandboxes.confined.output import CappedOutput
 from sandgym.sandboxes.container import Container
-from sandgym.sandboxes.engine import EngineUnavailable, Stored, api, engine_errors
+from sandgym.sandboxes.engine import Stored, api, engine_errors
 from sandgym.sandboxes.isolation import LONGEST_COMMAND
-from sandgym.sandboxes.merging import Touched, merged
+from sandgym.sandboxes.merging import merged
 from sandgym.sandboxes.reaper import process_folder
+from sandgym.sandboxes.written import NOTHING, entry_from
 
 MOST_LAYERS = 100  # of an image; the engine takes somewhat more
 _PATIENCE = 60.0  # seconds after a command's time in which its result has to come
 _SLACK = 64 << 20  # bytes of memory that the container may have beside what is counted
-_DELETED = 2  # what the engine calls a deletion
 
 
 class DockerSnapshot(SandboxSnapshot):
     """An image of the engine, and what differs from the one that the sandbox started from."""
 
-    def __init__(
-        self, image: str, cwd: str, variables: Mapping[str, str], stored: Stored, changes: Changes
-    ) -> None:
+    def __init__(self, image: str, cwd: str, variables: Mapping[str, str], stored: Stored, changes: Changes) -> None:
         super().__init__(image, cwd, variables)
         self.stored = stored
         self._changes = changes
@@ -134,10 +128,11 @@ class DockerSandbox(Sandbox):
         if self._container is not None:
             self._container.close()
         self._container = container
-        self._under = self._saved = snapshot
+        self._under = snapshot
+        self._saved: DockerSnapshot | None = snapshot  # the present state, as long as it is that
         self._changes: Changes = snapshot.changes
-        self._signature: Any = []  # of the writable layer when it was looked at
-        self._dirty = self._racy = False
+        self._written = NOTHING  # when it was looked at
+        self._dirty = False
 
     def _new_container(self, stored: Stored) -> Container:
         memory = self.limits.memory_bytes + self.limits.memory_bytes // 4 + _SLACK
@@ -174,11 +169,10 @@ class DockerSandbox(Sandbox):
     @typed_errors()
     def snapshot(self) -> DockerSnapshot:
         """See the base class."""
-        before, racy = self._signature, self._racy
         self._look()
-        if racy or self._signature != before or self._saved.changes is not self._changes:
-            self._saved = self._commit() if self._signature else self._under
-        return DockerSnapshot(self._base.identity, self.cwd, self.variables, self._saved.stored, self._saved.changes)
+        if self._saved is None:
+            self._saved = self._commit() if self._written.touched else self._under
+        return DockerSnapshot(self._base.identity, self.cwd, self.variables, self._saved.stored, self._changes)
 
     @typed_errors()
     def restore(self, snapshot: SandboxSnapshot) -> None:
@@ -218,19 +212,12 @@ class DockerSandbox(Sandbox):
         container = self._alive()
         if not self._dirty:
             return
-        with engine_errors("the container of the sandbox"):
-            touched = api().diff(container.id) or []
-        kinds = {item["Path"]: item["Kind"] for item in touched if self._base.has(item["Path"])}
-        told, _ = container.ask("look", paths=list(kinds)) if kinds else ({"found": [], "racy": False}, b"")
-        self._dirty, self._racy = False, told["racy"]
-        signature = [(path, kinds.get(path), found and found[4]) for path, found in told["found"]]
-        if signature == self._signature and not self._racy:
-            return
-        self._signature = signature
-        layer = sorted((_touched(path, kinds.get(path), found) for path, found in told["found"]),
-                       key=lambda item: item.path.split("/"))  # fmt: skip
-        self._base.ask(item.path for item in layer)
-        self._changes = merged(self._base, self._under.changes, layer)
+        before, self._written = self._written, self._base.reader.read(container)
+        self._dirty = False
+        if before.signature != self._written.signature or before.racy:
+            self._saved = None
+            self._base.ask(item.path for item in self._written.touched)
+            self._changes = merged(self._base, self._under.changes, self._written.touched)
 
     def _commit(self) -> DockerSnapshot:
         """An image of the container, with few layers."""
@@ -282,12 +269,6 @@ class DockerSandbox(Sandbox):
     def _check_place(self, path: str) -> None:
         if not self._base.has(path):
             raise PermissionError(f"{path} is outside the writable view of the sandbox")
-
-
-def _touched(path: str, kind: int | None, found: Any) -> Touched:
-    entry = entry_from(found)
-    hides = entry is None or entry.kind != "folder" or kind == _DELETED
-    return Touched(path, entry, found is None, hides)
 
 
 def _committed(container: Container, under: Stored) -> Stored:

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from sandgym.sandboxes import shell
 from sandgym.sandboxes.base import HOME, TMP, CommandResult, FolderImage, Limits
-from sandgym.sandboxes.isolation import LONGEST_COMMAND, View
 from sandgym.sandboxes.confined.output import CappedOutput
+from sandgym.sandboxes.isolation import LONGEST_COMMAND, View
 from sandgym.sandboxes.paths import within
 
 _CHUNK = 1 << 20

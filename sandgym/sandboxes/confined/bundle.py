@@ -6,6 +6,9 @@ that does the same; no file of the container is needed beside it.
 
 from __future__ import annotations
 
+import importlib
+import json
+import marshal
 import os
 import shutil
 import sys
@@ -15,6 +18,8 @@ _LIBRARIES = "libraries"
 
 def write(folder: str) -> list[str]:
     """Copy interpreter, modules and shared libraries into a folder; the command that starts the interpreter there."""
+    for later in ("hashlib", "tarfile", "traceback"):  # modules that a first process imports when it needs them
+        importlib.import_module(later)
     prefix = os.path.realpath(sys.base_prefix)
     program = os.path.realpath(sys.executable)
     for source in _modules():
@@ -32,6 +37,11 @@ def write(folder: str) -> list[str]:
     _copy(program, copied)
     libraries = f"{folder}/{_LIBRARIES}"
     return [f"{libraries}/{loader}", "--library-path", libraries, copied] if loader else [copied]
+
+
+def compiled(sources: bytes) -> bytes:
+    """Names and sources of modules, in JSON, with the sources compiled."""
+    return marshal.dumps([(name, compile(text, f"{name}.py", "exec")) for name, text in json.loads(sources)])
 
 
 def _modules() -> list[str]:

@@ -7,31 +7,27 @@ SHA-256 of a file is computed again unless inode, size and times say that it is 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
-import shutil
 import stat
-import tarfile
 import time
-from collections.abc import Iterator
-from typing import Any
 
 from .channel import CHUNK, Channel
 
-_RACY = 50_000_000  # nanoseconds: a change so soon after a look may leave all times as they were
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what is needed seldom is imported where it is needed, since every container starts anew
+    from collections.abc import Iterator
+    from typing import Any
+
+_RACY = 20_000_000  # nanoseconds: a change so soon after a look may leave all times as they were
 _KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link", stat.S_IFIFO: "fifo"}
+_MOST_KNOWN = 200_000
 _UNKNOWN = "\ufffd"  # what the engine writes where a name is not UTF-8
 
 
 class Files:
-    """What is at paths, and changes of it.
+    """What is at paths, and changes of it."""
 
-    Args:
-        channel: for what is streamed.
-    """
-
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
+    def __init__(self) -> None:
         self._known: dict[str, tuple[list[int], str]] = {}  # signature and SHA-256 of files
 
     def look(self, paths: list[str]) -> dict[str, Any]:
@@ -41,8 +37,24 @@ class Files:
         """
         settled = time.time_ns() - _RACY
         found = {path: self._entry(path, settled) for named in paths for path in _meant(named)}
-        racy = any(entry is not None and entry[4][-1] > settled for entry in found.values())
-        return {"found": list(found.items()), "racy": racy}
+        return {"found": list(found.items()), "racy": _racy(found.values(), settled)}
+
+    def layer(self, folder: str) -> dict[str, Any]:
+        """What the upper folder of an overlay has, beside itself: path, and as ``look``; whether it is a deletion, and
+        whether it hides what layers below have.
+        """
+        if len(self._known) > _MOST_KNOWN:
+            self._known.clear()
+        settled = time.time_ns() - _RACY
+        found = []
+        for path in _below(folder, os.lstat(folder).st_dev):
+            entry = self._entry(path, settled)
+            if entry is None:
+                continue
+            deleted = entry[0] == "other" and _is_whiteout(path)
+            opaque = entry[0] == "folder" and _is_opaque(path)
+            found.append((path[len(folder) :], None if deleted else entry, deleted, opaque))
+        return {"found": found, "racy": _racy([item[1] for item in found], settled)}
 
     def _entry(self, path: str, settled: int) -> list[Any] | None:
         try:
@@ -76,7 +88,7 @@ class Files:
         except (FileNotFoundError, NotADirectoryError):
             return None
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "other")
-        return [kind, stat.S_IMODE(status.st_mode), os.readlink(path) if kind == "link" else ""]
+        return [kind, stat.S_IMODE(status.st_mode), os.readlink(path) if kind == "link" else "", status.st_size]
 
     def read(self, path: str) -> bytes:
         """Content of a file."""
@@ -101,17 +113,21 @@ class Files:
         os.chown(path, *owner)
         os.chmod(path, mode)
 
-    def pack(self, paths: list[str]) -> None:
+    def pack(self, paths: list[str], channel: Channel) -> None:
         """Send an archive of what is at the paths, which does not include what is below."""
-        with tarfile.open(fileobj=_Replies(self._channel), mode="w|", bufsize=CHUNK) as archive:
+        import tarfile
+
+        with tarfile.open(fileobj=_Replies(channel), mode="w|", bufsize=CHUNK) as archive:
             for path in paths:
                 archive.add(path, path.lstrip("/"), recursive=False)
 
-    def unpack(self, delete: list[str]) -> None:
+    def unpack(self, delete: list[str], channel: Channel) -> None:
         """Delete paths, then take an archive and make what is in it."""
+        import tarfile
+
         for path in delete:
             remove(path)
-        orders = _Orders(self._channel)
+        orders = _Orders(channel)
         with tarfile.open(fileobj=orders, mode="r|", bufsize=CHUNK) as archive:
             archive.extraction_filter = lambda member, _: member  # owners and modes are to stay
             for member in archive:
@@ -163,6 +179,8 @@ def remove(path: str) -> None:
     """Remove what is at a path; what is gone already is fine."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         if os.path.isdir(path) and not os.path.islink(path):
+            import shutil
+
             shutil.rmtree(path)
         else:
             os.unlink(path)
@@ -211,7 +229,25 @@ def _below(top: str, device: int) -> Iterator[str]:
             continue
 
 
+def _racy(entries: Any, settled: int) -> bool:
+    return any(entry is not None and entry[4][-1] > settled for entry in entries)
+
+
+def _is_whiteout(path: str) -> bool:
+    status = os.lstat(path)
+    return stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
+
+
+def _is_opaque(path: str) -> bool:
+    for attribute in ("trusted.overlay.opaque", "user.overlay.opaque"):  # an engine of root, and one of a user
+        with contextlib.suppress(OSError):
+            return os.getxattr(path, attribute, follow_symlinks=False) == b"y"
+    return False
+
+
 def _sha256(path: str) -> str:
+    import hashlib
+
     digest = hashlib.sha256()
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
         while True:

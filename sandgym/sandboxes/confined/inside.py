@@ -15,12 +15,15 @@ import pwd
 import select
 import signal
 import time
-from typing import Any
 
 from . import bundle, files, network, process, seccomp, syscalls
-from .channel import CHUNK, Channel
 from .agreed import STATE
+from .channel import CHUNK, Channel
 from .output import CappedOutput
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _MOUNTED = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf")  # by the engine, and in no snapshot
 _PASSING = (STATE, "/dev/shm", "/dev/mqueue")
@@ -64,7 +67,7 @@ class Worker:
 
     def __init__(self, channel: Channel, facts: dict[str, Any]) -> None:
         self._channel = channel
-        self._files = files.Files(channel)
+        self._files = files.Files()
         self._keep = facts["keep"]
         self._user = _user(facts["user"])
         self._mounted = {path: self._files.read(path) for path in _MOUNTED if os.path.isfile(path)}
@@ -86,6 +89,10 @@ class Worker:
         """See ``Files.look``."""
         return self._files.look(facts["paths"]), b""
 
+    def do_layer(self, facts: dict[str, Any], _: bytes) -> tuple[dict[str, Any], bytes]:
+        """See ``Files.layer``."""
+        return self._files.layer(facts["folder"]), b""
+
     def do_walk(self, facts: dict[str, Any], _: bytes) -> tuple[dict[str, Any], bytes]:
         """See ``Files.walk``."""
         return {"paths": self._files.walk(facts["path"])}, b""
@@ -105,17 +112,21 @@ class Worker:
 
     def do_pack(self, facts: dict[str, Any], _: bytes) -> tuple[dict[str, Any], bytes]:
         """See ``Files.pack``."""
-        self._files.pack(facts["paths"])
+        self._files.pack(facts["paths"], self._channel)
         return {"more": False}, b""
 
     def do_unpack(self, facts: dict[str, Any], _: bytes) -> tuple[dict[str, Any], bytes]:
         """See ``Files.unpack``."""
-        self._files.unpack(facts["delete"])
+        self._files.unpack(facts["delete"], self._channel)
         return {}, b""
 
     def do_bundle(self, facts: dict[str, Any], _: bytes) -> tuple[dict[str, Any], bytes]:
         """See ``bundle.write``."""
         return {"command": bundle.write(facts["folder"])}, b""
+
+    def do_compile(self, _: dict[str, Any], body: bytes) -> tuple[dict[str, Any], bytes]:
+        """The program of a first process, compiled for this interpreter."""
+        return {}, bundle.compiled(body)
 
     # Commands.
 
@@ -292,5 +303,3 @@ def _forget_ipc() -> None:
         with contextlib.suppress(OSError), open(f"/proc/sysvipc/{kind}") as table:
             for line in table.readlines()[1:]:
                 remove(int(line.split()[1]))
-
-

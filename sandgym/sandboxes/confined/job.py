@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
+
 @dataclasses.dataclass(frozen=True)
 class Job:
     """A command and its confinement.

@@ -11,9 +11,12 @@ import os
 import resource
 import signal
 import stat
-from collections.abc import Mapping
 
 from .agreed import LONGEST_ARGUMENT, STATE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 TICK = 0.1  # seconds between looks at memory
 GRACE = 0.1  # seconds in which what the shell left may end by itself
