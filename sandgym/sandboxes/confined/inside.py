@@ -71,6 +71,7 @@ class Worker:
         self._keep = facts["keep"]
         self._user = _user(facts["user"])
         self._mounted = {path: self._files.read(path) for path in _MOUNTED if os.path.isfile(path)}
+        os.chmod(STATE, 0o1777)  # engines give it the mode of what it is mounted at
         if not facts["network"]:
             network.black_hole()
         self._wake, signals = os.pipe()
