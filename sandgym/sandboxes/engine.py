@@ -9,6 +9,7 @@ The engine is that of ``DOCKER_HOST``, or the machine's own.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import os
 import queue
@@ -263,18 +264,29 @@ def _remove_of(mine: Callable[[str], bool]) -> list[str]:
                 with contextlib.suppress(docker.errors.APIError):  # it is being removed
                     client.remove_container(item["Id"], force=True, v=True)
                     removed.append(f"container {item['Id'][:12]}")
-        images = [item["Id"] for item in client.images(all=True, filters=labelled)
-                  if mine((item["Labels"] or {}).get(OWNER, ""))]  # fmt: skip
-        progress = True
-        while images and progress:  # those that others were made from come last
-            gone = [image for image in images if _remove("image", image)]
-            removed += [f"image {image.removeprefix('sha256:')[:12]}" for image in gone]
-            images = [image for image in images if image not in gone]
-            progress = bool(gone)
+        removed += _remove_images(
+            {item["Id"]: item["ParentId"] for item in client.images(all=True, filters=labelled)
+             if mine((item["Labels"] or {}).get(OWNER, ""))})  # fmt: skip
         for item in client.volumes(filters=labelled)["Volumes"] or ():
             if mine((item["Labels"] or {}).get(OWNER, "")):
                 _remove("volume", item["Name"])
                 removed.append(f"volume {item['Name'][:12]}")
+    return removed
+
+
+def _remove_images(parents: dict[str, str]) -> list[str]:
+    """Remove images, given with what they were made from, which goes after them; says what was removed."""
+    users = collections.Counter(parents.values())
+    free = [image for image in parents if not users[image]]
+    removed = []
+    while free:
+        image = free.pop()
+        if _remove("image", image):
+            removed.append(f"image {image.removeprefix('sha256:')[:12]}")
+            parent = parents[image]
+            users[parent] -= 1
+            if parent in parents and not users[parent]:
+                free.append(parent)
     return removed
 
 
