@@ -128,11 +128,18 @@ class FolderBase(Base):
         shown = {f"/{name}": Path(f"/{name}") for name in SYSTEM if name != "etc" and Path(f"/{name}").is_dir()
                  and not Path(f"/{name}").is_symlink()}  # fmt: skip
         shown |= image.mounts | mounts
+        covered = [path for path in isolation.covered(shown) if Path(_host(path, shown)).is_dir()]
+        packages = f"lib/python3.{sys.version_info.minor}/site-packages"  # nobody needs those of this program
+        covered += [f"{inside}/{packages}" for inside, host in mounts.items() if (host / packages).is_dir()]
         self.housing = Housing(
             python=programs,
             user=f"{USER}:{USER}",
-            mounts=tuple(_bind(inside, host) for inside, host in shown.items()),
-            covered=tuple(path for path in isolation.covered(shown) if Path(_host(path, shown)).is_dir()),
+            mounts=tuple(
+                _bind(inside, host)
+                for inside, host in shown.items()
+                if not any(within(inside, path) for path in covered)
+            ),
+            covered=tuple(covered),
             variables=variables,
             compiled=_compiled(),
         )

@@ -155,6 +155,16 @@ class Container:
         """Whether it was closed here."""
         return not self._closer.alive
 
+    def check(self) -> None:
+        """Raise ``SandboxLost`` if it was closed, or is gone."""
+        if self.closed:
+            raise SandboxLost("the sandbox was closed")
+        with _lost_connection(self._last_words):
+            self._socket.settimeout(0)
+            with contextlib.suppress(BlockingIOError):
+                if not self._socket.recv(1, socket.MSG_PEEK):
+                    raise ConnectionResetError("its connection has ended")
+
     def ask(
         self,
         do: str = "",

@@ -181,10 +181,16 @@ class DockerSandbox(Sandbox):
             raise SandboxLost("the sandbox was closed")
         check_restorable(snapshot, DockerSnapshot, self._base.identity)
         assert isinstance(snapshot, DockerSnapshot)
-        if self._container is not None:
-            self._alive()
-        self._start_from(snapshot)
+        if not self._is_at(snapshot):
+            self._start_from(snapshot)
         self.cwd, self.variables = snapshot.cwd, dict(snapshot.variables)
+
+    def _is_at(self, snapshot: DockerSnapshot) -> bool:
+        """Whether the container has just what the snapshot has, so that it need not be replaced."""
+        if self._container is None:
+            return False
+        self._look()
+        return self._saved is not None and self._saved.stored.id == snapshot.stored.id
 
     def _another(self) -> Self:
         return type(self)(self.image, self.limits, self.network, started=False)
@@ -205,6 +211,7 @@ class DockerSandbox(Sandbox):
     def _alive(self) -> Container:
         if self._closed or self._container is None:
             raise SandboxLost("the sandbox was closed")
+        self._container.check()
         return self._container
 
     def _look(self) -> None:

@@ -61,7 +61,7 @@ def test_output_is_cut_in_the_middle(opened: Open) -> None:
 
 
 def test_ten_gigabytes_of_output(opened: Open, backend: str) -> None:
-    if backend == "copy" and reason_against("overlay") == "ok":
+    if backend != "overlay" and reason_against("overlay") == "ok":
         pytest.skip("reads output as the overlay backend does")
     sandbox = opened(Limits(timeout=120.0))
     result = sandbox.run("echo first; head -c 10000000000 /dev/zero; echo; echo last")

@@ -1,6 +1,7 @@
 """A small repository, and what the tests ask a sandbox."""
 
 import functools
+import shutil
 from collections.abc import Callable
 
 from sandgym.sandboxes import Sandbox, available
@@ -22,6 +23,24 @@ Open = Callable[..., Sandbox]
 @functools.cache
 def reason_against(backend: str) -> str:
     return available()[backend]
+
+
+def remove_behind_the_back(sandbox: Sandbox) -> None:
+    """Remove what holds a sandbox, as somebody else on the machine may."""
+    if sandbox.backend == "docker":
+        from sandgym.sandboxes.engine import api
+
+        api().remove_container(sandbox._container.id, force=True)  # type: ignore[attr-defined]
+    else:
+        shutil.rmtree(sandbox._folder)  # type: ignore[attr-defined]
+
+
+def images_of_this_process() -> int:
+    """How many the Docker engine has."""
+    from sandgym.sandboxes.engine import OWNER, api
+    from sandgym.sandboxes.reaper import owner_label
+
+    return len(api().images(all=True, filters={"label": f"{OWNER}={owner_label()}"}))
 
 
 def listing(sandbox: Sandbox) -> str:
