@@ -245,13 +245,18 @@ class Sandbox(abc.ABC):
         saved = self.snapshot()
         forks: list[Self] = []
         try:
-            for _ in range(k):
-                forks.append(self.another_at(saved))
+            for each in self._others_at(saved, k):
+                forks.append(each)
         except BaseException:
             for each in forks:
                 each.close()
             raise
         return forks
+
+    def _others_at(self, snapshot: SandboxSnapshot, k: int) -> Iterator[Self]:
+        """``k`` new sandboxes at a saved state."""
+        for _ in range(k):
+            yield self.another_at(snapshot)
 
     def another_at(self, snapshot: SandboxSnapshot) -> Self:
         """A new sandbox of the same image and options at a saved state; see ``restore``."""

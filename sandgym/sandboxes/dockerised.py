@@ -18,7 +18,8 @@ from __future__ import annotations
 import functools
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, Self
 
@@ -49,6 +50,7 @@ from sandgym.sandboxes.written import NOTHING, entry_from
 
 MOST_LAYERS = 100  # of an image; the engine takes somewhat more
 _PATIENCE = 60.0  # seconds after a command's time in which its result has to come
+_TOGETHER = 4  # containers that are started at the same time
 _SLACK = 64 << 20  # bytes of memory that the container may have beside what is counted
 
 
@@ -194,6 +196,13 @@ class DockerSandbox(Sandbox):
 
     def _another(self) -> Self:
         return type(self)(self.image, self.limits, self.network, started=False)
+
+    def _others_at(self, snapshot: SandboxSnapshot, k: int) -> Iterator[Self]:
+        """See the base class; containers are started together."""
+        with ThreadPoolExecutor(_TOGETHER) as pool:
+            starting = [pool.submit(self.another_at, snapshot) for _ in range(k)]
+            for each in as_completed(starting):
+                yield each.result()
 
     @typed_errors()
     def changes(self) -> Changes:

@@ -60,13 +60,7 @@ class Workspace:
 
     def clean(self) -> Sandbox:
         """A new sandbox at the start; the caller closes it."""
-        (fresh,) = self.sandbox.fork(1)
-        try:
-            fresh.restore(self._start)
-        except BaseException:
-            fresh.close()
-            raise
-        return fresh
+        return self.sandbox.another_at(self._start)
 
     def save(self) -> tuple[SandboxSnapshot, tuple[str, str] | None]:
         """The sandbox, saved, and its Git index where it differs from the start's: path and digest without times."""

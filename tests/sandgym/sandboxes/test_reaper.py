@@ -177,10 +177,8 @@ with CopyingSandbox(image) as sandbox:
 def test_without_namespaces_commands_run_only_when_that_is_allowed(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "locked.py").write_text(LOCKED)
     command = [sys.executable, str(tmp_path / "locked.py"), str(repository), "x"]
-    environment = os.environ | {
-        "DOCKER_HOST": "unix:///nowhere",
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), *sys.path])),
-    }
+    environment = os.environ | {"DOCKER_HOST": "unix:///nowhere"}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), *sys.path]))
     said = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     lines = said.stdout.splitlines()
     assert len(lines) == 7, said.stdout + said.stderr
