@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import functools
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -38,15 +37,16 @@ from sandgym.sandboxes.base import (
     check_restorable,
     typed_errors,
 )
-from sandgym.sandboxes.bases import Base, base_of
+from sandgym.sandboxes.bases import Base
 from sandgym.sandboxes.confined.agreed import STATE
 from sandgym.sandboxes.confined.output import CappedOutput
 from sandgym.sandboxes.container import Container
+from sandgym.sandboxes.dockerbases import base_of
 from sandgym.sandboxes.engine import Stored, api, engine_errors
 from sandgym.sandboxes.isolation import LONGEST_COMMAND
 from sandgym.sandboxes.merging import merged
 from sandgym.sandboxes.reaper import process_folder
-from sandgym.sandboxes.written import NOTHING, entry_from
+from sandgym.sandboxes.written import NOTHING, DiskWatch, entry_from
 
 MOST_LAYERS = 100  # of an image; the engine takes somewhat more
 _PATIENCE = 60.0  # seconds after a command's time in which its result has to come
@@ -151,7 +151,7 @@ class DockerSandbox(Sandbox):
             told, body = container.ask(
                 "run",
                 patience=seconds + _PATIENCE,
-                look=_Disk(container.id, self.limits.disk_bytes, self._under.bytes).look,
+                look=DiskWatch(container.id, self.limits.disk_bytes, self._under.bytes).look,
                 command=shell.sendable(command),
                 prologue=shell.prologue(f"{STATE}/state"),
                 cwd=self.cwd,
@@ -291,30 +291,3 @@ def _committed(container: Container, under: Stored) -> Stored:
     with engine_errors("the container of the sandbox"):
         made = api().commit(container.id, pause=False)  # no command runs
     return Stored(made["Id"], under, under.depth + 1)
-
-
-class _Disk:
-    """Watches what a command writes.
-
-    Args:
-        container: of the command.
-        room: bytes that it may have on the disk.
-        below: bytes that it has below its writable layer.
-    """
-
-    def __init__(self, container: str, room: int, below: int) -> None:
-        self._container, self._room, self._below = container, room, below
-        self._first = -1
-        self._next = 0.0
-
-    def look(self) -> str:
-        """Why the command is to be ended, if it is."""
-        began = time.monotonic()
-        if began < self._next:
-            return ""
-        with engine_errors():
-            listed = api().containers(all=True, size=True, filters={"id": [self._container]})
-        used = self._below + sum(item.get("SizeRw", 0) for item in listed)
-        self._first = used if self._first < 0 else self._first
-        self._next = time.monotonic() + 10 * (time.monotonic() - began)
-        return "disk" if used > max(self._room, self._first) else ""

@@ -76,23 +76,23 @@ def api() -> Any:
 
 
 @contextlib.contextmanager
-def engine_errors(lost: str = "") -> Iterator[None]:
+def engine_errors(lost: str = "", about: str = "") -> Iterator[None]:
     """Turns what the engine refuses into a ``SandboxError``.
 
     Args:
         lost: what is gone if the engine does not know it.
+        about: what the message is about.
     """
     import docker
-    import requests
 
     try:
         yield
     except docker.errors.APIError as error:
-        said = str(error.explanation or error)
+        said = about + str(error.explanation or error)
         if lost and isinstance(error, docker.errors.NotFound):
             raise SandboxLost(f"{lost} is gone: {said}") from error
         raise refusal(said) from error
-    except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
+    except (docker.errors.DockerException, OSError) as error:
         raise EngineUnavailable(
             f"no Docker engine answers ({error}); start one, let this user reach it, or set DOCKER_HOST"
         ) from error
@@ -124,7 +124,7 @@ def pull(name: str) -> None:
     repository, tag = docker.utils.parse_repository_tag(name)
     for pause in (*PAUSES, None):
         try:
-            with engine_errors():
+            with engine_errors(about=f"{name}: "):
                 for event in api().pull(repository, tag or "latest", stream=True, decode=True):
                     if "error" in event:
                         raise refusal(f"{name}: {event['error']}")
@@ -241,7 +241,7 @@ def _remove(kind: str, name: str) -> bool:
         else:
             api().remove_volume(name, force=True)
     except docker.errors.APIError as error:
-        return error.status_code != _CONFLICT
+        return bool(error.status_code != _CONFLICT)
     except Exception:
         return True  # what stays is removed at the end, or by the next process
     return True

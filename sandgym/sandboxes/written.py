@@ -10,6 +10,7 @@ upper folder of the container's overlay is read where the engine keeps layers as
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -66,7 +67,7 @@ class Reader:
         upper = self._upper(container)
         if upper is None:
             return self._asked(container)
-        if os.geteuid() == 0 and os.path.isdir(upper):
+        if self._is_here(upper):
             told = self._files.layer(upper)
         else:
             assert self._top is not None
@@ -82,6 +83,10 @@ class Reader:
                 facts = api().inspect_container(container.id)
             container.upper = str(facts["GraphDriver"]["Data"]["UpperDir"])
         return container.upper
+
+    def _is_here(self, upper: str) -> bool:
+        """Whether this process can read it itself."""
+        return os.geteuid() == 0 and os.path.isdir(upper)
 
     def _asked(self, container: Container) -> Written:
         """What the engine and the container's first process say."""
@@ -106,3 +111,30 @@ def entry_from(facts: Sequence[Any] | None) -> Entry | None:
     if facts is None or facts[0] == "other":
         return None
     return Entry(facts[0], facts[1], facts[2], facts[3])
+
+
+class DiskWatch:
+    """Watches what a command writes.
+
+    Args:
+        container: of the command.
+        room: bytes that it may have on the disk.
+        below: bytes that it has below its writable layer.
+    """
+
+    def __init__(self, container: str, room: int, below: int) -> None:
+        self._container, self._room, self._below = container, room, below
+        self._first = -1
+        self._next = 0.0
+
+    def look(self) -> str:
+        """Why the command is to be ended, if it is."""
+        began = time.monotonic()
+        if began < self._next:
+            return ""
+        with engine_errors():
+            listed = api().containers(all=True, size=True, filters={"id": [self._container]})
+        used = self._below + sum(item.get("SizeRw", 0) for item in listed)
+        self._first = used if self._first < 0 else self._first
+        self._next = time.monotonic() + 10 * (time.monotonic() - began)
+        return "disk" if used > max(self._room, self._first) else ""

@@ -117,7 +117,8 @@ class Files:
         """Send an archive of what is at the paths, which does not include what is below."""
         import tarfile
 
-        with tarfile.open(fileobj=_Replies(channel), mode="w|", bufsize=CHUNK) as archive:
+        replies: Any = _Replies(channel)
+        with tarfile.open(fileobj=replies, mode="w|", bufsize=CHUNK) as archive:
             for path in paths:
                 archive.add(path, path.lstrip("/"), recursive=False)
 
@@ -127,7 +128,7 @@ class Files:
 
         for path in delete:
             remove(path)
-        orders = _Orders(channel)
+        orders: Any = _Orders(channel)
         with tarfile.open(fileobj=orders, mode="r|", bufsize=CHUNK) as archive:
             archive.extraction_filter = lambda member, _: member  # owners and modes are to stay
             for member in archive:

@@ -23,6 +23,7 @@ from .output import CappedOutput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 _MOUNTED = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf")  # by the engine, and in no snapshot
@@ -298,8 +299,11 @@ def _user(named: str) -> tuple[str, int, int, str]:
 def _forget_ipc() -> None:
     """Remove System V's semaphores, queues and memory."""
     libc = ctypes.CDLL(None)
-    calls = {"sem": lambda number: libc.semctl(number, 0, 0), "msg": lambda number: libc.msgctl(number, 0, None),
-             "shm": lambda number: libc.shmctl(number, 0, None)}  # fmt: skip
+    calls: dict[str, Callable[[int], object]] = {
+        "sem": lambda number: libc.semctl(number, 0, 0),
+        "msg": lambda number: libc.msgctl(number, 0, None),
+        "shm": lambda number: libc.shmctl(number, 0, None),
+    }
     for kind, remove in calls.items():
         with contextlib.suppress(OSError), open(f"/proc/sysvipc/{kind}") as table:
             for line in table.readlines()[1:]:

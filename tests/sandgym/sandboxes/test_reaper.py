@@ -12,7 +12,7 @@ import pytest
 from views import Open, images_of_this_process, ok
 
 from sandgym.core import SandboxError
-from sandgym.sandboxes import FolderImage, Image, Sandbox, Unconfinable, bases, engine, open_sandbox, reaper, tree
+from sandgym.sandboxes import FolderImage, Image, Sandbox, Unconfinable, engine, folderbase, open_sandbox, reaper, tree
 
 CROWD = """
 import pathlib, sys, threading
@@ -124,7 +124,7 @@ def test_a_constructor_that_fails_leaves_nothing(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(tree, "_copy_file", full)
-    monkeypatch.setattr(bases, "write_rootfs", full)
+    monkeypatch.setattr(folderbase, "write_rootfs", full)
     with pytest.raises(SandboxError, match="No space left"):
         open_sandbox(FolderImage(tmp_path), backend)
     assert kept() == before
