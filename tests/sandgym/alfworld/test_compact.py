@@ -7,7 +7,7 @@ from tiny import TINY, document, write
 ROOM = "countertop 1, desk 1, drawer 1, fridge 1, microwave 1, shelf 2 1, sinkbasin 1"
 
 
-DESK = "desk 1: desklamp 1, mug 2. drawer 1: closed."
+DESK = "desk 1: wanted mug 2, desklamp 1. drawer 1: closed."
 
 
 def without(*places):
@@ -31,10 +31,11 @@ def test_the_first_observation_has_the_task_and_every_receptacle(env):
         ("go to fridge 1", f"hold nothing. fridge 1: closed. unseen: {ROOM}"),
         ("go to fridge 1; open fridge 1", f"hold nothing. fridge 1: apple 1. unseen: {without('fridge 1')}"),
         ("go to sinkbasin 1", f"hold nothing. sinkbasin 1: nothing. unseen: {without('sinkbasin 1')}"),
+        ("go to shelf 1", f"hold nothing. wanted shelf 1: nothing. unseen: {ROOM.replace('shelf 2 1', 'shelf 2')}"),
         ("go to desk 1", f"hold nothing. {DESK} unseen: {without('desk 1')}"),
         (
             "go to desk 1; take mug 2 from desk 1",
-            f"hold mug 2. desk 1: desklamp 1. drawer 1: closed. unseen: {without('desk 1')}",
+            f"hold wanted mug 2. desk 1: desklamp 1. drawer 1: closed. unseen: {without('desk 1')}",
         ),
         (
             "go to countertop 1; take apple 2 from countertop 1; go to microwave 1; heat apple 2 with microwave 1",

@@ -21,9 +21,11 @@ from sandgym.sandboxes import DockerImage, FolderImage, Sandbox, SandboxLost, ch
 from sandgym.sandboxes.reaper import owner_label
 from sandgym.sandboxes.written import Reader
 
-pytestmark = pytest.mark.skipif(
-    reason_against("docker") != "ok", reason=f"the docker backend does not work here: {reason_against('docker')}"
-)
+
+@pytest.fixture(scope="module", autouse=True)
+def working() -> None:
+    if (reason := reason_against("docker")) != "ok":
+        pytest.skip(f"the docker backend does not work here: {reason}")
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import pytest
 import releases
 from shared import real
 
+from sandgym.sandboxes import available
 from sandgym.swebench.judge import Judge
 from sandgym.swebench.verdict import verdict
 
@@ -23,7 +24,6 @@ ROWS = (
     "django__django-16595",
     "django__django-16642",
 )
-ON_COPIES = ("pallets__flask-5014",)
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +65,12 @@ def test_nothing_earns_0_and_the_reference_solution_1(data, quick, task):
     check(data, task, quick)
 
 
-@pytest.mark.parametrize("task", ON_COPIES)
-def test_the_same_on_copies(data, task):
-    check(data, task, "copy")
+@pytest.mark.parametrize("other", ["copy", "docker"])
+@pytest.mark.parametrize("task", ROWS)
+def test_the_same_on_the_other_backends(data, task, other):
+    if (said := available()[other]) != "ok":
+        pytest.skip(f"the {other} backend does not work here: {said}")
+    check(data, task, other)
 
 
 def test_every_test_is_accounted_for(data, quick, monkeypatch):
