@@ -10,7 +10,6 @@ import importlib.util
 import os
 import platform
 import shutil
-import subprocess
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -28,7 +27,6 @@ EXAMPLES = "Examples:\n\nsandgym doctor\n\nsandgym doctor --clean"
 State = Literal["ok", "missing", "note"]
 _COLOURS = {"ok": "green", "missing": "yellow", "note": "cyan"}
 _DISK_NEEDED = 2e9  # bytes: a run with its checkpoints and a small data set
-_TIMEOUT = 15  # seconds for a program that is asked something
 
 
 class Finding(NamedTuple):
@@ -45,13 +43,13 @@ def doctor(
         bool, typer.Option("--clean", help="First remove what sandboxes of dead processes left on this machine.")
     ] = False,
 ) -> None:
-    """Say what works on this machine: Python, PyTorch, GPU, vllm, docker, sandboxes, disk, data.
+    """Say what works on this machine: Python, PyTorch, GPU, vllm, sandboxes, disk, data.
 
     Nothing that is missing keeps the bundled WebShop from running and the tiny policy from
     being trained, except for the train extra.
     """
     if clean:
-        from sandgym.sandboxes.reaper import clean as remove_left_overs
+        from sandgym.sandboxes.choose import clean as remove_left_overs
 
         for removed in remove_left_overs():
             console().print(f"removed {removed}", markup=False, highlight=False)
@@ -71,7 +69,6 @@ def findings() -> Iterator[Finding]:
     yield _python()
     yield from _extras()
     yield _gpu()
-    yield _docker()
     yield from _sandboxes()
     yield from _disk()
     yield from _data()
@@ -90,7 +87,7 @@ def _extras() -> Iterator[Finding]:
     purposes = {
         "train": "train, eval, sft, algos",
         "vllm": "the vllm engine, for large models on a GPU",
-        "docker": "SWE-bench containers",
+        "docker": "sandboxes of a Docker engine",
         "nouns": "building official WebShop data",
         "swebench": "reading SWE-bench rows from parquet files",
     }
@@ -125,16 +122,6 @@ def _gpu() -> Finding:
     return Finding("GPU", "note", "none", "not needed for tiny; larger models are slow without one")
 
 
-def _docker() -> Finding:
-    purpose = "for SWE-bench containers"
-    if shutil.which("docker") is None:
-        return Finding("docker engine", "missing", "no docker program", f"install Docker: {purpose}")
-    code, text = _ask("docker", "version", "--format", "{{.Server.Version}}")
-    if code == 0:
-        return Finding("docker engine", "ok", f"version {text}", purpose)
-    return Finding("docker engine", "missing", text or "it does not answer", f"start it, or join its group: {purpose}")
-
-
 def _sandboxes() -> Iterator[Finding]:
     """Each backend of file-system sandboxes, tried by running a command."""
     from sandgym.sandboxes import available
@@ -142,6 +129,7 @@ def _sandboxes() -> Iterator[Finding]:
     purposes = {
         "overlay": "sandboxes whose snapshots cost what changed; without it, files are copied",
         "copy": "sandboxes that copy files",
+        "docker": "the official images of SWE-bench",
     }
     for backend, reason in available().items():
         works = reason == "ok"
@@ -169,13 +157,3 @@ def _data() -> Iterator[Finding]:
         state: State = "ok" if found.state == "built" else "note"
         advice = f'data="official" where it is wanted: {found.command}' if found.command else 'data="official"'
         yield Finding(f"data, {found.name} official {found.size}", state, found.state, advice)
-
-
-def _ask(*command: str) -> tuple[int, str]:
-    """Exit code and last line of what a program says."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return 1, str(error)
-    lines = (done.stdout.strip() or done.stderr.strip()).splitlines()
-    return done.returncode, lines[-1].strip() if lines else ""

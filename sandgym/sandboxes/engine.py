@@ -249,6 +249,7 @@ def _remove(kind: str, name: str) -> bool:
 
 def clean() -> list[str]:
     """Remove what dead processes left in the engine; says what was removed."""
+    _CLEANED.add(os.getpid())
     return _remove_of(is_dead)
 
 
@@ -290,7 +291,8 @@ def _remove_images(parents: dict[str, str]) -> list[str]:
     return removed
 
 
-_LEAVING: set[int] = set()
+_CLEANED: set[int] = set()  # processes that have removed what dead ones left
+_LEAVING: set[int] = set()  # processes that will remove what is theirs
 
 
 def _at_exit() -> None:
@@ -299,8 +301,9 @@ def _at_exit() -> None:
     if pid not in _LEAVING:
         _LEAVING.add(pid)
         Finalize(None, _leave, (pid,), exitpriority=1)  # also where a worker process ends
-        with contextlib.suppress(SandboxError):
-            clean()
+        if pid not in _CLEANED:
+            with contextlib.suppress(SandboxError):
+                clean()
 
 
 def _leave(pid: int) -> None:

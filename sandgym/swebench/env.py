@@ -63,7 +63,7 @@ class SWEbenchVerifiedEnv(SnapshottableEnv[str, str]):
         data: ``"bundled"``, ``"official"`` or files of rows (see ``world.load_world``).
         split: ``"train"``, ``"dev"``, ``"test"`` (the only official one) or ``"all"``.
         max_steps: actions after which the episode is truncated.
-        backend: of the sandboxes: ``"overlay"`` or ``"copy"``; ``"auto"`` is the first that works.
+        backend: of the sandboxes; see ``sandboxes.open_sandbox``.
         timeout: seconds for each command.
         test_timeout: seconds for the hidden tests.
         ids: only these tasks.
@@ -84,7 +84,12 @@ class SWEbenchVerifiedEnv(SnapshottableEnv[str, str]):
     """
 
     instructions = INSTRUCTIONS
-    metadata = {"render_modes": ["ansi"], "render_fps": 4, "case_sensitive": True}  # noqa: RUF012  Gymnasium's own
+    metadata = {  # noqa: RUF012  Gymnasium's own
+        "render_modes": ["ansi"],
+        "render_fps": 4,
+        "case_sensitive": True,
+        "runs_processes": True,
+    }
     reward_version = "swebench-1"
 
     def __init__(

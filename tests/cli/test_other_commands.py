@@ -194,7 +194,7 @@ def test_doctor_tells_what_is_here() -> None:
     found = {finding.what: finding for finding in findings()}
     assert found["[train]"].state == "ok"
     assert importlib.metadata.version("torch") in found["[train]"].found
-    assert {"Python", "GPU", "docker engine", "sandboxes, overlay", "disk, data", "data, webshop"} <= set(found)
+    assert {"Python", "GPU", "sandboxes, docker", "sandboxes, overlay", "disk, data", "data, webshop"} <= set(found)
     assert found["data, webshop official 1000"].found == "missing"
     for finding in found.values():
         assert finding.state == "ok" or finding.advice  # whatever is not there has its reason
