@@ -27,7 +27,6 @@ from rich.console import Console
 
 from sandgym.bench.measurement import Measurement, as_document, table
 from sandgym.sandboxes import FolderImage, Sandbox, available, open_sandbox, reaper
-from sandgym.sandboxes.choose import BACKENDS
 
 FILES, BYTES = 6_648, 81_000_000  # of the checkout
 EDITED = 7
@@ -112,7 +111,8 @@ def measure_backend(clock: Clock, backend: str, sandbox: Sandbox, files: list[st
     edit(sandbox, files, "to be undone")
     reaper.wait_for_removals()
     clock.take(f"{backend}: restore", lambda: sandbox.restore(saved))
-    clock.take(f"{backend}: removal of what was there, in the background", reaper.wait_for_removals)
+    if backend != "docker":  # whose engine removes containers by itself
+        clock.take(f"{backend}: removal of what was there, in the background", reaper.wait_for_removals)
     clock.take(f"{backend}: run true, first after a restore", lambda: sandbox.run("true"))
     forks = clock.take(f"{backend}: fork, of {FORKS}", lambda: sandbox.fork(FORKS), each=FORKS)
     for fork in forks:
@@ -141,7 +141,7 @@ def measure(root: Path, folder: Path, repeats: int) -> list[Measurement]:
     clock = Clock()
     named = subprocess.run(["git", "ls-files", "*.py"], cwd=root, capture_output=True, text=True, check=True)
     files = sorted(random.Random(0).sample(named.stdout.split(), EDITED))
-    works = [name for name in BACKENDS if name != "docker" and available()[name] == "ok"]
+    works = [name for name, said in available().items() if said == "ok"]
     image = FolderImage(root)
     sandboxes = {name: clock.take(f"{name}: first sandbox", lambda b=name: open_sandbox(image, b)) for name in works}
     for name in works:
