@@ -6,8 +6,12 @@ Invariant: the demonstrations follow from the environment, the tasks, the noise 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from queue import SimpleQueue
 
 import numpy as np
 
@@ -36,7 +40,27 @@ class Demonstration:
 def demonstrate(env: TextEnv, tasks: Sequence[str], count: int, noise: float, seed: int) -> list[Demonstration]:
     """Let the environment's expert play ``count`` episodes, going round the tasks in a shuffled order."""
     order = np.random.default_rng(seed).permutation(len(tasks))
-    return [_play(env, tasks[order[n % len(tasks)]], noise, derive_seed(seed, n)) for n in range(count)]
+
+    def play(number: int, env: TextEnv = env) -> Demonstration:
+        return _play(env, tasks[order[number % len(tasks)]], noise, derive_seed(seed, number))
+
+    threads = os.cpu_count() or 1
+    if threads == 1 or not env.metadata.get("runs_processes", False):
+        return [play(number) for number in range(count)]
+    env.reset(seed=seed)
+    idle: SimpleQueue[TextEnv] = SimpleQueue()
+
+    def play_in_one_that_is_idle(number: int) -> Demonstration:
+        mine = idle.get()
+        try:
+            return play(number, mine)
+        finally:
+            idle.put(mine)
+
+    with ExitStack() as stack:
+        for each in env.fork(threads):
+            idle.put(stack.enter_context(closing(each)))
+        return list(stack.enter_context(ThreadPoolExecutor(threads)).map(play_in_one_that_is_idle, range(count)))
 
 
 def _play(env: TextEnv, task: str, noise: float, seed: int) -> Demonstration:

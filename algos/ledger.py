@@ -21,6 +21,7 @@ class Ledger:
         snapshots: environment states saved or forked.
         snapshot_bytes: their pickled size.
         updates: optimizer batches.
+        env_seconds: wall-clock seconds of resets, steps and forks of environments, a part of ``rollout_seconds``.
         rollout_seconds: wall-clock seconds of rollouts.
         learn_seconds: wall-clock seconds of learning.
     """
@@ -36,6 +37,7 @@ class Ledger:
     snapshots: int = 0
     snapshot_bytes: int = 0
     updates: int = 0
+    env_seconds: float = 0.0
     rollout_seconds: float = 0.0
     learn_seconds: float = 0.0
 

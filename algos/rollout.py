@@ -7,9 +7,14 @@ is later than its decision token, and every fork of the environment is closed.
 
 from __future__ import annotations
 
+import os
 import pickle
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 from algos.base import BranchRule, Plan
 from algos.engines.base import Completion, Engine, Request, Sampling
@@ -26,15 +31,20 @@ class RolloutConfig:
     """How episodes are played and what they return.
 
     Attributes:
-        success_weight: the return is (1 - w) * sum of rewards + w * success.
+        success_weight: the return is (1 - w) * sum of rewards + w * success, less ``invalid_penalty``.
+        invalid_penalty: taken from the return for every action that the environment did not understand.
         max_invalid_actions: an episode ends with what it has after so many actions that
             the environment did not understand (None: never).
         max_live: episodes played at once; bounds memory.
     """
 
     success_weight: float = 0.5
+    invalid_penalty: float = 0.0
     max_invalid_actions: int | None = 2
     max_live: int = 192
+
+
+_Answer = tuple[str, Any, bool, bool, dict[str, Any]]
 
 
 class Rollout:
@@ -55,6 +65,7 @@ class Rollout:
         self.config, self.ledger = config, ledger
         self._instructions: str = env.unwrapped.instructions  # type: ignore[attr-defined]
         self._open: dict[int, TextEnv] = {}
+        self._pool: ThreadPoolExecutor | None = None
 
     def collect(
         self,
@@ -78,8 +89,11 @@ class Rollout:
         Raises:
             ValueError: a task's prompt leaves no room for an action.
         """
+        threads = os.cpu_count() or 1
+        waits = self.env.metadata.get("runs_processes", False) and threads > 1
         try:
-            return self._play(tasks, plan, sampling, seed, version, progress)
+            with ThreadPoolExecutor(threads) if waits else nullcontext() as self._pool:
+                return self._play(tasks, plan, sampling, seed, version, progress)
         finally:
             for env in list(self._open.values()):  # of episodes that an exception cut off
                 self._close(env)
@@ -112,7 +126,8 @@ class Rollout:
     def _start(self, tree: Tree, index: int, plan: Plan, seed: int, max_tokens: int) -> list[Leaf]:
         """Reset the task once, encode its prompt once, fork both."""
         try:
-            observation, _ = self.env.reset(seed=derive_seed(seed, index, "reset"), options={"task": tree.task_id})
+            with self._env_time():
+                observation, _ = self.env.reset(seed=derive_seed(seed, index, "reset"), options={"task": tree.task_id})
             envs = self._fork(self.env, plan.roots)
             self._count_snapshots(self.env, plan.roots)
         except SandboxError as error:
@@ -149,17 +164,22 @@ class Rollout:
             for leaf in live
         ]
         completions = self.engine.generate(requests, sampling, self.prompts.stop)
-        after: list[Leaf] = []
+        siblings: list[list[Leaf]] = []
         for leaf, completion in zip(live, completions, strict=True):
             tree = trees[leaf.tree]
             self._write(tree, leaf, completion)
+            siblings.append([])
             if rule is not None and leaf.backbone:
                 mark = leaf.mark()
                 if rule.retrospective:
                     self._remember(tree, leaf, mark)
                 else:
-                    after += self._branch(tree, leaf, mark, rule)
-            if self._step(tree, leaf, sampling.max_tokens):
+                    siblings[-1] = self._branch(tree, leaf, mark, rule)
+        after: list[Leaf] = []
+        for leaf, new, answer in zip(live, siblings, self._answers(live), strict=True):
+            tree = trees[leaf.tree]
+            after += new
+            if self._step(tree, leaf, answer, sampling.max_tokens):
                 after.append(leaf)
                 continue
             if rule is not None and leaf.backbone and rule.retrospective:
@@ -251,18 +271,31 @@ class Rollout:
     def _token_before(tree: Tree, head: int) -> int:
         return next(tree.segments[i].tokens[-1] for i in reversed(tree.path(head)) if len(tree.segments[i]))
 
-    def _step(self, tree: Tree, leaf: Leaf, max_tokens: int) -> bool:
-        """Take the action in the environment; False when the episode is over."""
-        segment = tree.segments[leaf.segment]
+    def _answers(self, live: Sequence[Leaf]) -> list[_Answer | SandboxError]:
+        """What the environments answer to the actions; those that wait for other processes are asked at once."""
+        with self._env_time():
+            return list(self._pool.map(_answer, live) if self._pool is not None else map(_answer, live))
+
+    @contextmanager
+    def _env_time(self) -> Iterator[None]:
+        started = time.perf_counter()
         try:
-            observation, reward, terminated, truncated, info = leaf.env.step(leaf.transcript.action(leaf.turn_tokens))
-        except SandboxError as error:
+            yield
+        finally:
+            self.ledger.env_seconds += time.perf_counter() - started
+
+    def _step(self, tree: Tree, leaf: Leaf, answer: _Answer | SandboxError, max_tokens: int) -> bool:
+        """Enter the environment's answer; False when the episode is over."""
+        segment = tree.segments[leaf.segment]
+        if isinstance(answer, SandboxError):
             segment.outcome = Outcome(failed=True)
-            tree.info["failure"] = str(error)
+            tree.info["failure"] = str(answer)
             self.ledger.failed += 1
             return False
+        observation, reward, terminated, truncated, info = answer
         self.ledger.env_steps += 1
-        leaf.invalid += not info.get("action_valid", True)
+        invalid = not info.get("action_valid", True)
+        leaf.invalid += invalid
         limit = self.config.max_invalid_actions
         given_up = limit is not None and leaf.invalid >= limit
         following = leaf.transcript.following(observation, leaf.turn_tokens[-1] in self.prompts.stop)
@@ -270,6 +303,7 @@ class Rollout:
         over = terminated or truncated or given_up or full
         weight = self.config.success_weight
         shaped = (1 - weight) * float(reward) + weight * (over and info["success"])
+        shaped -= self.config.invalid_penalty * invalid
         segment.pay(shaped)
         leaf.return_ += shaped
         if over:
@@ -288,7 +322,8 @@ class Rollout:
 
     def _fork(self, env: TextEnv, count: int) -> list[TextEnv]:
         """Forks that ``collect`` closes in the end if nobody did before."""
-        envs = env.fork(count)
+        with self._env_time():
+            envs = env.fork(count)
         self._open |= {id(fork): fork for fork in envs}
         return envs
 
@@ -299,3 +334,10 @@ class Rollout:
     def _count_snapshots(self, env: TextEnv, count: int) -> None:
         self.ledger.snapshots += count
         self.ledger.snapshot_bytes += count * len(pickle.dumps(env.snapshot(), pickle.HIGHEST_PROTOCOL))
+
+
+def _answer(leaf: Leaf) -> _Answer | SandboxError:
+    try:
+        return leaf.env.step(leaf.transcript.action(leaf.turn_tokens))
+    except SandboxError as error:
+        return error

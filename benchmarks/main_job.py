@@ -1,8 +1,8 @@
-"""What `sandgym train` gains on the bundled WebShop: success and score before and after, a run an algorithm and seed.
+"""What `sandgym train` gains on the bundled data: success and score before and after, a run an algorithm and seed.
 
-    python benchmarks/main_job.py --algo bpo --algo rloo --seed 0 --seed 1 --seed 2
+    python benchmarks/main_job.py --env webshop --algo bpo --algo rloo --seed 0 --seed 1 --seed 2
 
-Runs that are in the folder already are read, not run again. Writes ``benchmarks/results/main_job.json`` and
+Runs that are in the folder already are read, not run again. Writes ``benchmarks/results/main_job_ENV.json`` and
 prints a Markdown table.
 """
 
@@ -15,30 +15,32 @@ import sys
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parent / "results" / "main_job.json"
+RESULTS = Path(__file__).parent / "results"
 
 
 def main() -> None:
     """Run, collect, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--env", default="webshop", help="short name of an environment (default: webshop)")
     parser.add_argument("--algo", action="append", help="bpo, rloo, grpo or ppo; may be repeated (default: bpo)")
     parser.add_argument("--seed", action="append", type=int, help="may be repeated (default: 0)")
     parser.add_argument("--folder", type=Path, default=Path("runs/main_job"), help="where the runs live")
     arguments = parser.parse_args()
     rows = [
-        result(arguments.folder / f"{algo}-{seed}", algo, seed)
+        result(arguments.folder / f"{arguments.env}-{algo}-{seed}", arguments.env, algo, seed)
         for algo in arguments.algo or ["bpo"]
         for seed in arguments.seed or [0]
     ]
-    RESULTS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    path = RESULTS / f"main_job_{arguments.env}.json"
+    path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     print(table(rows))
 
 
-def result(folder: Path, algo: str, seed: int) -> dict[str, Any]:
+def result(folder: Path, env: str, algo: str, seed: int) -> dict[str, Any]:
     """Evaluations and ledger of one run; the run is made or resumed when it is not finished."""
     evaluation = folder / "evaluation.json"
     if not evaluation.is_file() or "after" not in json.loads(evaluation.read_text(encoding="utf-8")):
-        words = ["--resume", str(folder)] if folder.is_dir() else ["--algo", algo, "--env", "webshop"]
+        words = ["--resume", str(folder)] if folder.is_dir() else ["--algo", algo, "--env", env]
         if not folder.is_dir():
             words += ["--seed", str(seed), "--out", str(folder)]
         subprocess.run([sys.executable, "-m", "cli.main", "train", *words], check=True)

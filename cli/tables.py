@@ -82,7 +82,7 @@ def spent_line(ledger: dict[str, float]) -> str:
         f"{count(ledger['trained_tokens'])} trained",
         f"{count(ledger['branches'])} branches",
         f"{count(ledger['snapshots'])} snapshots ({count(ledger['snapshot_bytes'])}B)",
-        f"{duration(ledger['rollout_seconds'])} rollouts",
+        f"{duration(ledger['rollout_seconds'])} rollouts ({duration(ledger['env_seconds'])} in environments)",
         f"{duration(ledger['learn_seconds'])} learning",
     ]
     return ", ".join(parts)

@@ -104,7 +104,9 @@ class SnapshottableEnv(gymnasium.Env[ObsT, ActT], abc.ABC, Generic[ObsT, ActT]):
 
     ``info`` always has ``task_id`` (str), ``step`` (int, actions since the reset),
     ``success`` (bool) and ``score`` (float in [0, 1]); ``admissible_actions`` (tuple
-    of str) where the environment knows them.
+    of str) where the environment knows them. ``metadata`` may say ``case_sensitive`` (whether
+    capitals in actions matter) and ``runs_processes`` (whether a step waits for other processes,
+    so that many environments are worth stepping at once, from threads).
     """
 
     instructions: str = ""

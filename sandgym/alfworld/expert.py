@@ -14,7 +14,7 @@ import gymnasium
 
 from sandgym.alfworld import rules, text
 from sandgym.alfworld.commands import admissible, command
-from sandgym.alfworld.explorer import best_order, decide, random_order, slip
+from sandgym.alfworld.explorer import best_order, dawdle, decide, random_order, slip
 from sandgym.alfworld.game import Game
 from sandgym.alfworld.knowledge import Knowledge, begin, learn
 from sandgym.alfworld.planner import plan
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _KEPT = 1024
 _NOTHING_TO_DO = "look"
+SLIPS = 1 / 3  # how often it slips, as a share of the noise
 
 
 class _Moment(NamedTuple):
@@ -45,10 +46,11 @@ class ALFWorldExpert:
 
     Args:
         env: the environment that it plays in.
-        noise: 0 plays its best. Otherwise each action is, with this probability, a slip: a step to a place
-            that does not help, a look, a door opened or closed for nothing, or a command that is not
-            possible; and the explorer searches in an order that is drawn in proportion to what places
-            promise, not in the best one.
+        noise: 0 plays its best. Otherwise it dawdles with this probability at each step: it looks round, at
+            something, or takes stock, and loses a step. When it does not, it slips with a third of this
+            probability: it goes to a place that does not help, opens or closes a door for nothing, or tries what
+            is not possible. And the explorer searches in an order that is drawn in proportion to what
+            places promise, not in the best one.
         seed: of slips and orders.
         kind: of demonstrator.
 
@@ -80,9 +82,12 @@ class ALFWorldExpert:
             raise gymnasium.error.ResetNeeded("the episode is over; call reset()")
         best = self._choose()
         action = best
+        self.slipped = False
         if self._noise:
             draw = self._draw("slip", *episode.state.history)
             if draw.chance(self._noise):
+                return dawdle(self._admissible(), best, draw)
+            if draw.chance(self._noise * SLIPS):
                 action = slip(self._present().known, self._admissible(), best, draw)
         self.slipped = action != best
         return action

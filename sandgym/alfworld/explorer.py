@@ -17,8 +17,10 @@ DOORS = ("cabinet", "drawer", "fridge", "microwave", "safe")
 """Kinds of receptacles that are closed as a rule."""
 UNLIKELY = 40
 """A receptacle that promises less (see ``promise``) is no place to look, unless nothing else is left."""
-_SLIPS = {"go": 4, "impossible": 3, "door": 2, "examine": 1, "look": 1, "inventory": 1}
-"""What a useless step is -> how often."""
+_DAWDLES = ("look", "inventory", "examine")
+"""Verbs that change nothing."""
+_SLIPS = {"go": 4, "impossible": 3, "door": 2}
+"""What a mistake is -> how often."""
 
 
 def decide(known: Knowledge, admissible: Collection[str], order: Iterable[int]) -> str:
@@ -63,13 +65,22 @@ def random_order(known: Knowledge, draw: Draw) -> list[int]:
     return [index for index in order if not known.places[index].seen]
 
 
+def dawdle(admissible: Collection[str], best: str, draw: Draw) -> str:
+    """A step that changes nothing: looking round or at something, or into one's bag; ``best`` where there is none."""
+    groups: dict[str, list[str]] = {}
+    for command in admissible:
+        if (verb := command.partition(" ")[0]) in _DAWDLES:
+            groups.setdefault(verb, []).append(command)
+    return draw.pick(groups[draw.pick(sorted(groups))]) if groups else best
+
+
 def slip(known: Knowledge, admissible: Collection[str], best: str, draw: Draw) -> str:
-    """A useless step that a careless player might take instead of ``best``, at times one that is not possible."""
+    """A mistake that a careless player might make instead of ``best``, at times a command that is not possible."""
     useless = {f"go to {place.name}" for i, place in enumerate(known.places) if place.seen or _unlikely(known, i)}
     groups: dict[str, list[str]] = {}
     for command in admissible:
         verb = command.partition(" ")[0]
-        if command != best and (verb != "go" or command in useless):
+        if command != best and verb not in _DAWDLES and (verb != "go" or command in useless):
             groups.setdefault("door" if verb in ("open", "close") else verb, []).append(command)
     groups["impossible"] = [command for command in _mistakes(known) if command not in admissible] or ["go"]
     return draw.pick(groups[draw.weighted({name: chance for name, chance in _SLIPS.items() if name in groups})])

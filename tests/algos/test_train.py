@@ -34,7 +34,7 @@ OPTIONS = {
     "grpo": {"episodes": 3, "entropy_coefficient": 0.01, "kl_coefficient": 0.05, "minibatches": 2},
     "bpo": {"roots": 2, "entropy_coefficient": 0.01, "initial_threshold": 4.0},
 }
-TIMES = ("rollout_seconds", "learn_seconds")
+TIMES = ("env_seconds", "rollout_seconds", "learn_seconds")
 
 
 def shop_config(algo: str, **changes) -> TrainConfig:

@@ -8,7 +8,7 @@ from sample import real_games
 
 from sandgym.alfworld import rules, text
 from sandgym.alfworld.commands import admissible
-from sandgym.alfworld.explorer import best_order, decide, promise, random_order, slip
+from sandgym.alfworld.explorer import best_order, dawdle, decide, promise, random_order, slip
 from sandgym.alfworld.game import bits
 from sandgym.alfworld.knowledge import Knowledge, Place, Task, begin, learn
 from sandgym.alfworld.priors import LEAST, TABLE, estimate, weight
@@ -73,6 +73,7 @@ def test_nothing_raises_whatever_is_said(intro, observations, options):
         command = decide(known, options, order(known, Draw("test")))
         assert command in options or (command == "look" and not options)
         assert isinstance(slip(known, options, command, Draw("test")), str)
+        assert dawdle(options, command, Draw("test")) in {*options, command}
 
 
 def known_room(*names, task=PUT_A_MUG, **changes):
@@ -122,10 +123,18 @@ def test_slips_change_no_thing_and_are_not_the_best_step():
     options = ("close desk 1", "examine desk 1", "go to coffeemachine 1", "go to toaster 1", "inventory", "look")
     options += ("move pen 1 to desk 1", "take mug 1 from desk 1")
     slips = Counter(slip(known, options, "look", Draw("test", seed)) for seed in range(200))
-    useless = {"close desk 1", "examine desk 1", "go to toaster 1", "inventory"}
+    useless = {"close desk 1", "go to toaster 1"}
     impossible = {"go to desk 1", "go to coffeemachine 10", "go to desk 10", "go to toaster 10"}
     assert set(slips) == useless | impossible
     assert slip(known, ("take mug 1 from desk 1",), "take mug 1 from desk 1", Draw("test")) in impossible
+
+
+def test_dawdling_changes_nothing():
+    options = ("close desk 1", "examine desk 1", "examine mug 1", "go to toaster 1", "inventory", "look")
+    found = Counter(dawdle(options, "close desk 1", Draw("test", seed)) for seed in range(300))
+    assert set(found) == {"examine desk 1", "examine mug 1", "inventory", "look"}
+    assert all(70 < found[verb] < 130 for verb in ("inventory", "look"))  # 100 expected, standard deviation 8
+    assert dawdle(("close desk 1",), "close desk 1", Draw("test")) == "close desk 1"
 
 
 def test_a_thing_that_is_elsewhere_is_taken_in_error():
