@@ -161,7 +161,7 @@ class Container:
             raise SandboxLost("the sandbox was closed")
         with _lost_connection(self._last_words):
             self._socket.settimeout(0)
-            with contextlib.suppress(BlockingIOError):
+            with contextlib.suppress(BlockingIOError, ValueError):  # the latter where it is encrypted
                 if not self._socket.recv(1, socket.MSG_PEEK):
                     raise ConnectionResetError("its connection has ended")
 
@@ -188,8 +188,14 @@ class Container:
             SandboxError: there was no reply, or the first process failed.
         """
         with self._lock:
-            self.tell(do=do, body=body, **facts)
-            return self.hear(patience, look)
+            try:
+                self.tell(do=do, body=body, **facts)
+                return self.hear(patience, look)
+            except (OSError, SandboxError):
+                raise
+            except BaseException:  # such as an interrupt, after which the reply would be taken for another's
+                self.close()
+                raise
 
     def tell(self, body: bytes = b"", **facts: Any) -> None:
         """Give an order."""

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import io
 import json
+import signal
 import subprocess
 import sys
 import tarfile
@@ -200,6 +201,21 @@ def test_a_vanished_image_is_a_typed_error(folder: Sandbox) -> None:
     with pytest.raises(SandboxLost, match="gone"):
         folder.restore(saved)
     assert ok(folder, "cat new") == "2\n"
+
+
+def test_an_interrupted_command_ends_its_sandbox(folder: Sandbox) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(KeyboardInterrupt):
+            folder.run("sleep 20; echo late")
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    with pytest.raises(SandboxLost, match="closed"):
+        folder.run("echo next")
 
 
 def test_without_an_engine(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:

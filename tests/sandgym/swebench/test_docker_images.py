@@ -65,6 +65,18 @@ def test_states_are_saved_restored_and_forked(env):
     fork.close()
 
 
+def test_a_container_that_vanishes_truncates_the_episode(data):
+    env = gymnasium.make("sandgym/SWEbenchVerified-v0", on_failure="truncate", **data)
+    with contextlib.closing(env):
+        env.reset(seed=0)
+        engine.api().remove_container(env.unwrapped.sandbox._container.id, force=True)
+        _, reward, terminated, truncated, info = env.step("ls")
+        assert (reward, terminated, truncated) == (0.0, False, True)
+        assert info["infra_error"].startswith("SandboxLost: ")
+        env.reset()
+        assert env.step("ls")[4]["returncode"] == 0
+
+
 def test_what_root_does_outside_the_repository_is_not_graded(env):
     env.reset(seed=0)
     packages = "/usr/local/lib/*/site-packages"
