@@ -42,7 +42,7 @@ class SFTConfig:
         drill_tokens: tokens of such a step.
         opening_steps: first steps on demonstrations, up to their first action only.
         turn_steps: next steps, on a stretch of each transcript that grows from one turn, an observation and the
-            action on it, to all of them.
+            action on it, to all of them; rare kinds of actions are preferred.
         crop_steps: next steps, on transcripts whose observations (the first aside) are cropped
             around what the action copies.
         crop_tokens: the crop grows from 8 tokens to about 8 more than this.
@@ -151,6 +151,7 @@ def fine_tune(
 def _batches(trees: Sequence[Tree], config: SFTConfig, rng: np.random.Generator) -> Iterator[list[Tree]]:
     """The demonstrations of each step, shortened in the first ones; goes round them in a shuffled order."""
     counts = np.bincount([t for tree in trees for t in tree.segments[ROOT].tokens])
+    openings = np.bincount([token for tree in trees for token in _said(tree).values()])
     queue: list[int] = []
     for step in range(config.steps):
         batch: list[Tree] = []
@@ -161,9 +162,9 @@ def _batches(trees: Sequence[Tree], config: SFTConfig, rng: np.random.Generator)
                 queue = rng.permutation(len(trees)).tolist()
             tree = trees[queue.pop()]
             if step < config.opening_steps:
-                tree = _turns(tree, 0, _said(tree)[0] + 1)
+                tree = _turns(tree, 0, min(_said(tree)) + 1)
             elif late < 0:
-                tree = _stretch(tree, 1 + late / config.turn_steps, rng)
+                tree = _stretch(tree, 1 + late / config.turn_steps, openings, rng)
             elif grown < 1:
                 tree = _cropped(tree, 8 + int(grown * config.crop_tokens), counts, rng)
             batch.append(tree)
@@ -177,15 +178,25 @@ def _schedule(step: int, config: SFTConfig) -> float:
     return 0.1 + 0.45 * (1 + float(np.cos(np.pi * progress)))
 
 
-def _said(tree: Tree) -> list[int]:
-    """Steps of a one-segment tree at which there is an action to learn."""
+def _said(tree: Tree) -> dict[int, int]:
+    """Steps of a one-segment tree at which there is an action to learn, with the action's first token."""
     segment = tree.segments[ROOT]
-    return sorted({step for step, written in zip(segment.steps, segment.written, strict=True) if written})
+    said: dict[int, int] = {}
+    for step, token, written in zip(segment.steps, segment.tokens, segment.written, strict=True):
+        if written:
+            said.setdefault(step, token)
+    return said
 
 
-def _stretch(tree: Tree, share: float, rng: np.random.Generator) -> Tree:
-    """About ``share ** 2`` of the turns of a one-segment tree, the last of them one with an action to learn."""
-    last, turns = int(rng.choice(_said(tree))), tree.segments[ROOT].steps[-1] + 1
+def _stretch(tree: Tree, share: float, openings: Any, rng: np.random.Generator) -> Tree:
+    """About ``share ** 2`` of the turns of a one-segment tree, the last of them one with an action to learn.
+
+    Which one is drawn so that rare kinds of actions, those with a rare first token by ``openings``, are learned as
+    soon as frequent ones.
+    """
+    said = _said(tree)
+    rarity = 1 / openings[list(said.values())]
+    last, turns = int(rng.choice(list(said), p=rarity / rarity.sum())), tree.segments[ROOT].steps[-1] + 1
     count = 1 + int(share**2 * turns)
     return _turns(tree, max(0, last + 1 - count), count)
 

@@ -291,7 +291,7 @@ def copy_tree(source: Path, target: Path, own: Callable[[str], None]) -> None:
             os.mkdir(host)
             folders.append((host, found.status))
         elif stat.S_ISREG(mode):
-            _copy_file(found.host, host)
+            copy_file(found.host, host)
             os.chmod(host, stat.S_IMODE(mode))
         elif stat.S_ISLNK(mode):
             os.symlink(os.readlink(found.host), host)
@@ -307,7 +307,7 @@ def copy_tree(source: Path, target: Path, own: Callable[[str], None]) -> None:
         os.utime(host, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def _copy_file(source: str, target: str) -> None:
+def copy_file(source: str, target: str) -> None:
     """Copy the bytes of a file; they are shared where the file system can."""
     with readable(source, lambda path: open(path, "rb")) as reader, open(target, "xb") as writer:
         try:

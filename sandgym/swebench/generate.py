@@ -27,14 +27,15 @@ from sandgym.swebench.packages import TEST_FAMILIES, TRAIN_FAMILIES, family, ren
 from sandgym.swebench.repository import Commit, head_of, write_repository
 from sandgym.swebench.suites import test_name, without_tests
 
-GENERATOR_VERSION = 1
+GENERATOR_VERSION = 2
 BUNDLED_TASKS: dict[str, int] = {"train": 400, "dev": 80, "test": 70}
-BUNDLED_SHA256 = "e0573a3a367635ab8d91d60a5e65803f916da9787db21f0ff3ab6acb2d1de7f8"
+BUNDLED_SHA256 = "19d5db196c76089aed7f17e17fb683d5f9b7f0ddf8ff96d03094b42bbbf1d3b7"
 REPOSITORIES = "repositories"
 VERSION = "1.0"
 EASY, HARDER = "<15 min fix", "15 min - 1 hour"
 _FIRST_NUMBER = {"train": 1000, "dev": 5000, "test": 9000}
 _LOCATED = {"train": 0.85, "dev": 0.85, "test": 0.7}  # how often an issue says where the mistake is
+_SOLVED = {"train": 0.5, "dev": 0.5, "test": 0.3}  # how often it then also says what the line should be
 _DEV_SHARE = 0.25  # of the places for bugs
 _EPOCH = 1_577_836_800  # start of 2020, in seconds since 1970
 _HOUR = 3600
@@ -147,26 +148,27 @@ def record(split: str, task_id: str, number: int, bug: Bug, commits: list[Commit
     """A task in the new schema of SWE-bench Verified, and its split."""
     draw = Draw("issue", GENERATOR_VERSION, seed, task_id)
     located = draw.chance(_LOCATED[split])
+    solved = located and draw.chance(_SOLVED[split])
     base, tree = head_of(commits), commits[-1].files
     fixed = {**tree, bug.path: bug.good}
     test_patch = diff(fixed, bug.package.files)
     changed = tuple(path for path in sorted(bug.package.suites) if tree[path] != bug.package.files[path])
     created = datetime.datetime.fromtimestamp(commits[-1].seconds + 24 * _HOUR, datetime.UTC)
-    one_line = len(bug.good.splitlines()) == len(bug.bad.splitlines())
+    simple = len(bug.good.splitlines()) == len(bug.bad.splitlines())
     return {
         "repo": f"bundled/{bug.package.family}",
         "instance_id": task_id,
         "base_commit": base,
         "patch": diff(tree, fixed),
         "test_patch": test_patch,
-        "problem_statement": issue_text(bug, located, draw),
+        "problem_statement": issue_text(bug, located, solved, draw),
         "hints_text": hints_text(bug, draw),
         "created_at": created.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "version": VERSION,
         "FAIL_TO_PASS": json.dumps(bug.failing),
         "PASS_TO_PASS": json.dumps(bug.passing),
         "environment_setup_commit": base,
-        "difficulty": EASY if located and one_line else HARDER,
+        "difficulty": EASY if located and simple else HARDER,
         "eval_script": eval_script(base, test_patch, tuple(sorted(bug.package.suites)), changed),
         "log_parser": "parse_log_django",
         "eval_type": "pass_and_fail",

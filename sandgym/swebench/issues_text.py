@@ -27,6 +27,11 @@ _PLACES = (
     "As far as I can see the problem is {place}.",
     "It must come from {place}.",
 )
+_FIXES = (
+    "In line {line} of `{path}`, `{bad}` should be `{good}`.",
+    "Line {line} of `{path}` has `{bad}`; with `{good}` it works.",
+    "It works for me when I change `{bad}` to `{good}` in line {line} of `{path}`.",
+)
 _CLOSINGS = ("Everything else works for me.", "Could you have a look?", "Other calls are fine.", "")
 _HINTS = (
     "Thanks for the report. There is {kind} in {place}.",
@@ -85,24 +90,39 @@ def _called(example: Example) -> str:
     return plain[0] if plain else example.call.partition("\n")[0]
 
 
-def issue_text(bug: Bug, located: bool, draw: Draw) -> str:
+def one_line(bug: Bug) -> tuple[int, str, str] | None:
+    """Number of the only line that a bug changes, from 1, with the mistake and without; None where there are more."""
+    bad, good = bug.bad.splitlines(), bug.good.splitlines()
+    changed = [n for n, pair in enumerate(zip(bad, good, strict=False)) if pair[0] != pair[1]]
+    if len(bad) != len(good) or len(changed) != 1:
+        return None
+    return changed[0] + 1, bad[changed[0]].strip(), good[changed[0]].strip()
+
+
+def issue_text(bug: Bug, located: bool, solved: bool, draw: Draw) -> str:
     """The problem statement.
 
     Args:
         bug: what it is about.
         located: whether the user says in which function the mistake is.
+        solved: whether the user says what the line should be instead, where it is one line.
         draw: of the wording.
     """
     example = readable(bug.example)
     imports = [line for line in example.setup if line.startswith("from ")]
     rest = [line for line in example.setup if not line.startswith("from ")]
     code = "\n".join((*imports, "", *rest, example.call))
+    line = one_line(bug) if solved else None
+    if line is not None:
+        last = draw.pick(_FIXES).format(path=bug.path, line=line[0], bad=line[1], good=line[2])
+    else:
+        last = draw.pick(_PLACES).format(place=place_of(bug)) if located else draw.pick(_CLOSINGS)
     paragraphs = [
         _title(example, _called(example), draw),
         draw.pick(_OPENINGS).format(package=bug.package.name),
         f"```python\n{code}\n```",
         symptom(example),
-        draw.pick(_PLACES).format(place=place_of(bug)) if located else draw.pick(_CLOSINGS),
+        last,
     ]
     return "\n\n".join(filter(None, paragraphs)) + "\n"
 

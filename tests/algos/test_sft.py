@@ -88,16 +88,24 @@ def test_a_slip_is_read_and_not_learned(policy, letters):
 def test_a_stretch_grows_from_one_turn_to_all_and_ends_with_an_action_to_learn(policy, letters):
     (game,) = demonstrate(letters, ["apple"], 1, 0.0, 0)
     tree = as_tree(dataclasses.replace(game, slips=(False, False, True)), policy.prompts)
-    steps = {
-        share: {
-            tuple(sorted(set(_stretch(tree, share, np.random.default_rng(n)).segments[0].steps))) for n in range(20)
-        }
-        for share in (0.0, 0.5, 0.6, 0.99)
-    }
+    equal = np.ones(len(policy.tokenizer))
+
+    def stretches(share, openings):
+        drawn = (_stretch(tree, share, openings, np.random.default_rng(n)).segments[0].steps for n in range(20))
+        return [tuple(sorted(set(steps))) for steps in drawn]
+
+    steps = {share: set(stretches(share, equal)) for share in (0.0, 0.5, 0.6, 0.99)}
     assert steps == {0.0: {(0,), (1,)}, 0.5: {(0,), (1,)}, 0.6: {(0, 1)}, 0.99: {(0, 1, 2)}}
     prompts = policy.prompts.transcript()
     expected = prompts.following(game.observations[1], True) + prompts.encode_action("ai")
     assert _turns(tree, 1, 1).segments[0].tokens == expected
+
+
+def test_a_stretch_prefers_rare_actions():
+    tree = transcript(([50], [1, 9]), ([51], [2, 9]), ([52], [3, 9]))
+    openings = np.array([0, 10, 10, 1])  # the third action is drawn 10 times of 12
+    drawn = [_stretch(tree, 0.0, openings, np.random.default_rng(n)).segments[0].steps[0] for n in range(600)]
+    assert 460 < drawn.count(2) < 540  # 500 expected, standard deviation 9
 
 
 def test_slips_alone_cannot_be_learned_from(policy, letters):

@@ -123,7 +123,7 @@ def test_a_constructor_that_fails_leaves_nothing(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(tree, "_copy_file", full)
+    monkeypatch.setattr(tree, "copy_file", full)
     monkeypatch.setattr(folderbase, "write_rootfs", full)
     with pytest.raises(SandboxError, match="No space left"):
         open_sandbox(FolderImage(tmp_path), backend)

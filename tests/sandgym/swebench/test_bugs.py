@@ -309,7 +309,7 @@ def test_a_package_that_fails_its_own_tests_is_no_package():
 
 def test_an_issue_says_what_happens_and_where():
     (bug,) = bugs("missing guard")
-    text = issue_text(bug, True, Draw("a"))
+    text = issue_text(bug, True, False, Draw("a"))
     assert "`put`" in text.splitlines()[0]
     code = 'from box.core import Box\n\nbox = Box(2)\nbox.put("a")\nbox.put("b")\nbox.put("c")\n'
     assert f"```python\n{code}```" in text
@@ -318,10 +318,22 @@ def test_an_issue_says_what_happens_and_where():
     assert "a missing guard in `Box.put` in `box/core.py`" in hints_text(bug, Draw("a"))
 
 
+def test_an_issue_that_says_what_the_line_should_be():
+    (bug,) = bugs("wrong comparison")
+    number = bug.bad.splitlines().index("        if len(self.things) <= self.most:") + 1
+    for draw in range(20):
+        text = issue_text(bug, True, True, Draw(draw))
+        assert f"ine {number} of `box/core.py`" in text
+        bad, good = (f"`if len(self.things) {sign} self.most:`" for sign in ("<=", ">="))
+        assert text.index(bad) < text.index(good)
+    (bug,) = bugs("missing guard")  # of two lines
+    assert issue_text(bug, True, True, Draw("a")) == issue_text(bug, True, False, Draw("a"))
+
+
 def test_an_issue_that_does_not_say_where():
     (bug,) = bugs("missing guard")
     for number in range(20):
-        text = issue_text(bug, False, Draw(number))
+        text = issue_text(bug, False, False, Draw(number))
         assert "box/core.py" not in text
         assert "Box.put" not in text
 
