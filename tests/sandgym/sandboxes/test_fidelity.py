@@ -120,6 +120,23 @@ def test_folders_that_are_closed(sandbox: Sandbox) -> None:
     assert ok(sandbox, "chmod -R u+rwX c; cat c/d/e/f; chmod u+r c/g; cat c/g; stat -c %a package") == "1\n2\n500\n"
 
 
+def test_a_restore_does_not_follow_links(sandbox: Sandbox, tmp_path: Path) -> None:
+    """A link that an agent put in place of a folder leads to this machine's files when it is seen from outside."""
+    (tmp_path / "precious").mkdir()
+    for name in ("code.py", "new.py"):
+        (tmp_path / "precious" / name).write_text("precious")
+    start = sandbox.snapshot()
+    ok(sandbox, "echo x > package/new.py")
+    with_file = sandbox.snapshot()
+    ok(sandbox, f"rm -r package; ln -s {tmp_path}/precious package")
+    with_link = sandbox.snapshot()
+    for each in (start, with_file, with_link, with_file, with_link, start):
+        sandbox.restore(each)
+        assert sandbox.changes() == each.changes
+        assert {path.read_text() for path in (tmp_path / "precious").iterdir()} == {"precious"}
+        assert len(list((tmp_path / "precious").iterdir())) == 2
+
+
 def test_forks_are_independent(sandbox: Sandbox) -> None:
     ok(sandbox, "echo shared > s; export N=0")
     forks = sandbox.fork(4)
