@@ -49,8 +49,8 @@ class ALFWorldExpert:
         noise: 0 plays its best. Otherwise it dawdles with this probability at each step: it looks round, at
             something, or takes stock, and loses a step. When it does not, it slips with a third of this
             probability: it goes to a place that does not help, opens or closes a door for nothing, or tries what
-            is not possible. And the explorer does not know where things usually are: it searches in a random
-            order.
+            is not possible. And the explorer searches in an order that is drawn in proportion to what
+            places promise, not in the best one.
         seed: of slips and orders.
         kind: of demonstrator.
 

@@ -53,11 +53,16 @@ def best_order(known: Knowledge, draw: Draw) -> list[int]:
 
 
 def random_order(known: Knowledge, draw: Draw) -> list[int]:
-    """Unseen receptacles at random.
+    """Unseen receptacles at random: each next one in proportion to its promise for each step it costs.
 
     The order is drawn for all receptacles, so that the same stream always ranks any two of them alike.
     """
-    return [index for index in draw.sample(range(len(known.places)), len(known.places)) if not known.places[index].seen]
+    left = {index: max(1, promise(known, index) // _usual_cost(place)) for index, place in enumerate(known.places)}
+    order: list[int] = []
+    while left:
+        order.append(draw.weighted(left))
+        del left[order[-1]]
+    return [index for index in order if not known.places[index].seen]
 
 
 def dawdle(admissible: Collection[str], best: str, draw: Draw) -> str:
