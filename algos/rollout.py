@@ -31,15 +31,13 @@ class RolloutConfig:
     """How episodes are played and what they return.
 
     Attributes:
-        success_weight: the return is (1 - w) * sum of rewards + w * success, less ``invalid_penalty``.
-        invalid_penalty: taken from the return for every action that the environment did not understand.
+        success_weight: the return is (1 - w) * sum of rewards + w * success.
         max_invalid_actions: an episode ends with what it has after so many actions that
             the environment did not understand (None: never).
         max_live: episodes played at once; bounds memory.
     """
 
     success_weight: float = 0.5
-    invalid_penalty: float = 0.0
     max_invalid_actions: int | None = 2
     max_live: int = 192
 
@@ -294,8 +292,7 @@ class Rollout:
             return False
         observation, reward, terminated, truncated, info = answer
         self.ledger.env_steps += 1
-        invalid = not info.get("action_valid", True)
-        leaf.invalid += invalid
+        leaf.invalid += not info.get("action_valid", True)
         limit = self.config.max_invalid_actions
         given_up = limit is not None and leaf.invalid >= limit
         following = leaf.transcript.following(observation, leaf.turn_tokens[-1] in self.prompts.stop)
@@ -303,7 +300,6 @@ class Rollout:
         over = terminated or truncated or given_up or full
         weight = self.config.success_weight
         shaped = (1 - weight) * float(reward) + weight * (over and info["success"])
-        shaped -= self.config.invalid_penalty * invalid
         segment.pay(shaped)
         leaf.return_ += shaped
         if over:

@@ -1,6 +1,8 @@
 """Rollouts: what is recorded is what was played, and branches share their past."""
 
 import hashlib
+import threading
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from playing import RULES, ForcedRule, play, replay, rescore, turns
 
 from algos.base import Plan
 from algos.branching import PosthocRule, ThresholdRule
+from algos.demonstrations import demonstrate
 from algos.engines.base import Sampling
 from algos.ledger import Ledger
 from algos.rollout import RolloutConfig
@@ -28,6 +31,34 @@ def test_letters_trees_are_what_was_played(policy, letters, name):
             replay(policy, letters, tree, leaf)
     branched = sum(len(s.children) > 1 for t in trees for s in t.segments[1:])
     assert (branched > 0) == (name != "independent")
+
+
+class WaitingEnv(LettersEnv):
+    """Says that its steps wait for other processes, and remembers who stepped it."""
+
+    metadata = {**LettersEnv.metadata, "runs_processes": True}  # noqa: RUF012
+    steppers: ClassVar[set[int]] = set()
+
+    def step(self, action):
+        self.steppers.add(threading.get_ident())
+        return super().step(action)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_environments_that_run_processes_are_stepped_from_threads(policy, letters, monkeypatch, name):
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    WaitingEnv.steppers.clear()
+    assert play(policy, WaitingEnv(), Plan(3, RULES[name])) == play(policy, letters, Plan(3, RULES[name]))
+    assert WaitingEnv.steppers
+    assert threading.get_ident() not in WaitingEnv.steppers
+
+
+def test_demonstrations_of_environments_that_run_processes_are_played_in_threads(letters, monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    WaitingEnv.steppers.clear()
+    expected = demonstrate(letters, letters.task_ids, 12, 0.0, 0)
+    assert demonstrate(WaitingEnv(), letters.task_ids, 12, 0.0, 0) == expected
+    assert threading.get_ident() not in WaitingEnv.steppers
 
 
 @pytest.mark.parametrize("name", ["inside turns", "threshold", "posthoc"])
