@@ -10,6 +10,7 @@ that a crash cut off; ``start`` cuts them back to the checkpoint that the run go
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from pathlib import Path
@@ -29,6 +30,7 @@ class RunFolder:
         self.checkpoints = path / "checkpoints"
         self.start_policy = path / "start"
         self._writer: Any = None
+        self._lock: int | None = None
 
     @classmethod
     def create(cls, path: Path, config: TrainConfig) -> RunFolder:
@@ -75,6 +77,19 @@ class RunFolder:
         policy.save(partial)
         partial.rename(self.start_policy)
 
+    def lock(self) -> None:
+        """Keep other processes from training in this folder until ``close``, or until this process ends.
+
+        Raises:
+            BlockingIOError: another one does.
+        """
+        self._lock = os.open(self.path, os.O_RDONLY)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.close()
+            raise BlockingIOError(f"another process is training in {self.path}; wait for it, or stop it") from None
+
     def start(self, updates: int) -> None:
         """Drop metrics of updates that will be made again, and open TensorBoard."""
         from torch.utils.tensorboard import SummaryWriter
@@ -84,7 +99,10 @@ class RunFolder:
         self._writer = SummaryWriter(str(self.path / "tensorboard"), purge_step=updates + 1)
 
     def close(self) -> None:
-        """Write out and close what ``start`` opened; may be called at any time."""
+        """Write out and close what ``lock`` and ``start`` opened; may be called at any time."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
         if self._writer is not None:
             self._writer.close()
             self._writer = None

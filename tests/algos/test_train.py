@@ -175,6 +175,22 @@ def test_a_webshop_run_killed_in_the_middle_of_an_update_goes_on_with_the_same_n
     same(resume(killed.path), whole)
 
 
+def test_a_run_is_trained_by_one_process_at_a_time(tmp_path):
+    config = letters_config("rloo", updates=2)
+    refused = []
+
+    def listen(event, data):
+        if event == "update":
+            with pytest.raises(BlockingIOError, match="another process is training in") as caught:
+                resume(tmp_path / "run")
+            refused.append(caught)
+
+    folder = start(config, tmp_path / "run", listen)
+    assert len(refused) == 2
+    assert [row["update"] for row in folder.metrics()] == [1, 2]
+    same(resume(tmp_path / "run"), folder)
+
+
 def test_a_stopped_run_is_saved_and_goes_on(tmp_path):
     config = letters_config("rloo", checkpoint_every=10)
     whole = start(config, tmp_path / "whole")
