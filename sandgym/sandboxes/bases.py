@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sandgym.sandboxes.base import Entry
+from sandgym.sandboxes.base import Entry, SandboxLost
 from sandgym.sandboxes.container import Container, Housing
 from sandgym.sandboxes.engine import Stored
 from sandgym.sandboxes.written import LAYERS, Reader, layers_folder
@@ -48,6 +48,11 @@ class Base(abc.ABC):
     def helper(self) -> Container:
         """A container in which no command ever ran; it can read the layers of others."""
         with self._lock:
+            if self._helper is not None:
+                try:
+                    self._helper.check()
+                except SandboxLost:  # as after an interrupt, or when the engine was started anew
+                    self._helper = None
             if self._helper is None:
                 housing = self.housing
                 if (top := layers_folder()) is not None:

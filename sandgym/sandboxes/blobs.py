@@ -6,8 +6,10 @@ snapshot that does was pickled; then it stays as long as the process.
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
+import threading
 import weakref
 from pathlib import Path
 from typing import Any
@@ -36,7 +38,8 @@ class Blob:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._finalizer is not None:
             self._finalizer.detach()
-            _STAYING.add((os.getpid(), self.digest))
+            if _BLOBS.get((os.getpid(), self.digest)) is self:  # it is no parent process's
+                _STAYING[os.getpid(), self.digest] = self.path
         return (_found, (self.digest, str(self.path), self.size))
 
     def __eq__(self, other: object) -> bool:
@@ -46,24 +49,35 @@ class Blob:
         return hash(self.digest)
 
 
-_STAYING: set[tuple[int, str]] = set()  # process and digest of what a pickle refers to
+_STAYING: dict[tuple[int, str], Path] = {}  # process and digest of what a pickle refers to
 _BLOBS: weakref.WeakValueDictionary[tuple[int, str], Blob] = weakref.WeakValueDictionary()
+_LOCK = threading.RLock()
+_numbers = itertools.count()
 
 
 def keep(host: str, digest: str) -> Blob:
     """The blob of a file's content, copied unless it is kept already."""
-    blob = _BLOBS.get((os.getpid(), digest))
-    if blob is None:
-        folder = process_folder() / "blobs"
-        folder.mkdir(exist_ok=True)
-        path = folder / digest
-        if not path.exists():
-            temporary = path.with_suffix(".new")
-            readable(host, lambda source: shutil.copyfile(source, temporary))
-            temporary.replace(path)
-        owned = (os.getpid(), digest) not in _STAYING
-        blob = _BLOBS[os.getpid(), digest] = Blob(digest, path, path.stat().st_size, owned)
-    return blob
+    key = os.getpid(), digest
+    with _LOCK:
+        blob = _BLOBS.get(key)
+        if blob is None:
+            staying = _STAYING.get(key)
+            path = staying or _copied(host, digest)
+            blob = _BLOBS[key] = Blob(digest, path, path.stat().st_size, owned=staying is None)
+        return blob
+
+
+def _copied(host: str, digest: str) -> Path:
+    """A new copy of a file; its name is its own, since an earlier one may be removed at any time."""
+    folder = process_folder() / "blobs"
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{digest}.{next(_numbers)}"
+    try:
+        readable(host, lambda source: shutil.copyfile(source, path))
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return path
 
 
 def _found(digest: str, path: str, size: int) -> Blob:

@@ -159,7 +159,7 @@ class Container:
         """Raise ``SandboxLost`` if it was closed, or is gone."""
         if self.closed:
             raise SandboxLost("the sandbox was closed")
-        with _lost_connection(self._last_words):
+        with self._lock, _lost_connection(self._last_words):
             self._socket.settimeout(0)
             with contextlib.suppress(BlockingIOError, ValueError):  # the latter where it is encrypted
                 if not self._socket.recv(1, socket.MSG_PEEK):
@@ -245,7 +245,7 @@ class Container:
                 try:
                     part = self._socket.recv(min(missing, _CHUNK))
                 except TimeoutError:
-                    if look and (why := look()):
+                    if look and (why := self._looked(look)):
                         self.tell(do="end", why=why)
                         look = None
                     continue
@@ -254,6 +254,13 @@ class Container:
             parts.append(part)
             missing -= len(part)
         return b"".join(parts)
+
+    def _looked(self, look: Callable[[], str]) -> str:
+        try:
+            return look()
+        except SandboxError:  # the command still runs, and its reply would be taken for another's
+            self.close()
+            raise
 
     def _last_words(self) -> str:
         return bytes(self._words).decode("utf-8", "replace").strip()

@@ -1,7 +1,7 @@
 """The ``copy`` backend: every sandbox is a copy of the image; snapshots keep what changed.
 
 Invariant: no two sandboxes share a copy, and what happened in one that is closed is not seen in the next one that
-gets its copy. Snapshots share blobs, which are files named by their SHA-256 and never written again.
+gets its copy. Snapshots share blobs, which are files named after their SHA-256 and never written again.
 
 Hard links become files of their own, and sockets are not kept.
 """

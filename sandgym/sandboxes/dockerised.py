@@ -228,12 +228,12 @@ class DockerSandbox(Sandbox):
         container = self._alive()
         if not self._dirty:
             return
-        before, self._written = self._written, self._base.reader.read(container)
-        self._dirty = False
-        if before.signature != self._written.signature or before.racy:
+        before, written = self._written, self._base.reader.read(container)
+        if before.signature != written.signature or before.racy:
             self._saved = None
-            self._base.ask(item.path for item in self._written.touched)
-            self._changes = merged(self._base, self._under.changes, self._written.touched)
+            self._base.ask(item.path for item in written.touched)
+            self._changes = merged(self._base, self._under.changes, written.touched)
+        self._written, self._dirty = written, False
 
     def _commit(self) -> DockerSnapshot:
         """An image of the container, with few layers."""
@@ -251,13 +251,19 @@ class DockerSandbox(Sandbox):
             gone = [path for path, entry in self._changes.items() if entry is None]
             there = [path for path, entry in self._changes.items() if entry is not None]
             target.tell(do="unpack", delete=sorted(gone))
-            source.tell(do="pack", paths=sorted(there, key=lambda path: path.split("/")))
-            more = True
-            while more:
-                told, body = source.hear()
-                more = told["more"]
-                if body or not more:
-                    target.tell(body=b"" if not more else body)
+            try:
+                source.tell(do="pack", paths=sorted(there, key=lambda path: path.split("/")))
+                more = True
+                while more:
+                    told, body = source.hear()
+                    more = told["more"]
+                    if body or not more:
+                        target.tell(body=b"" if not more else body)
+            except OSError:
+                raise
+            except BaseException:  # further replies would be taken for another's
+                source.close()
+                raise
             target.hear()
             return _committed(target, self._base.stored)
         finally:

@@ -269,8 +269,7 @@ def _remove_of(mine: Callable[[str], bool]) -> list[str]:
             {item["Id"]: item["ParentId"] for item in client.images(all=True, filters=labelled)
              if mine((item["Labels"] or {}).get(OWNER, ""))})  # fmt: skip
         for item in client.volumes(filters=labelled)["Volumes"] or ():
-            if mine((item["Labels"] or {}).get(OWNER, "")):
-                _remove("volume", item["Name"])
+            if mine((item["Labels"] or {}).get(OWNER, "")) and _remove("volume", item["Name"]):
                 removed.append(f"volume {item['Name'][:12]}")
     return removed
 

@@ -285,12 +285,13 @@ def _root() -> Path:
 def _etc(network: bool) -> dict[str, str]:
     """Files of ``/etc`` that are the same on every machine: path inside to path here."""
     folder = process_folder() / "etc"
-    if not folder.is_dir():
-        folder.mkdir()
-        for path, text in ETC.items():
-            host = folder / Path(path).name
-            host.write_text(text)
-            host.chmod(0o644)
+    with _LOCK:
+        if not folder.is_dir():
+            folder.mkdir()
+            for path, text in ETC.items():
+                host = folder / Path(path).name
+                host.write_text(text)
+                host.chmod(0o644)
     names = [path for path in ETC if not (network and path == "/etc/resolv.conf")]
     return {path: str(folder / Path(path).name) for path in names}
 

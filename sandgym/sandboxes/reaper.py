@@ -195,14 +195,21 @@ def remove(path: Path) -> None:
     """Remove a file or folder whatever its permissions are; what is gone already is fine."""
     if path.is_dir() and not path.is_symlink():
         try:
-            shutil.rmtree(path)
-        except FileNotFoundError:
-            shutil.rmtree(path, ignore_errors=True)
-        except PermissionError:
-            _open_up(path)
-            shutil.rmtree(path, ignore_errors=True)
+            _remove_folder(path)
+        except RecursionError:  # a command can put a thousand folders into each other
+            subprocess.run(["rm", "-rf", "--", path], check=False)
     else:
         path.unlink(missing_ok=True)
+
+
+def _remove_folder(path: Path) -> None:
+    try:
+        shutil.rmtree(path)
+    except FileNotFoundError:
+        shutil.rmtree(path, ignore_errors=True)
+    except PermissionError:
+        _open_up(path)
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _open_up(path: Path) -> None:

@@ -61,7 +61,8 @@ def _add_folder(tar: tarfile.TarFile, made: set[str], path: str) -> None:
 
 
 def _add_etc(tar: tarfile.TarFile) -> None:
-    for folder, _, files in os.walk("/etc"):
+    for folder, folders, files in os.walk("/etc"):
+        folders[:] = [name for name in folders if os.lstat(f"{folder}/{name}").st_mode & stat.S_IXOTH]
         if any(within(folder, hidden) for hidden in HIDDEN_ETC):
             continue
         if folder != "/etc":
