@@ -53,8 +53,13 @@ def merged(image: ImageFacts, before: Changes, layer: Iterable[Touched]) -> dict
         children.setdefault(posixpath.dirname(path), set()).add(path)
 
     def clear(path: str) -> None:
-        for each in [*children.pop(path, ()), *image.children(path)]:
-            clear(each)
+        below, found = [path], []
+        while below:
+            folder = below.pop()
+            inside = [*children.pop(folder, ()), *image.children(folder)]
+            below += inside
+            found += inside
+        for each in reversed(found):
             note(each, None)
 
     def note(path: str, entry: Entry | None) -> None:
@@ -64,9 +69,9 @@ def merged(image: ImageFacts, before: Changes, layer: Iterable[Touched]) -> dict
             changes[path] = entry
             children.setdefault(posixpath.dirname(path), set()).add(path)
 
-    for found in layer:
-        if found.hides:
-            clear(found.path)
-        if found.entry is not None or found.deleted:
-            note(found.path, found.entry)
+    for touched in layer:
+        if touched.hides:
+            clear(touched.path)
+        if touched.entry is not None or touched.deleted:
+            note(touched.path, touched.entry)
     return changes

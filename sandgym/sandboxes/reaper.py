@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import itertools
 import os
 import platform
@@ -60,6 +61,8 @@ def is_dead(label: str) -> bool:
 @functools.cache
 def _machine() -> tuple[str, str, str]:
     host = "".join(letter for letter in platform.node() if letter.isalnum() or letter in ".-") or "host"
+    with contextlib.suppress(OSError):  # machines of one name may share an engine or a folder
+        host += "." + hashlib.sha256(Path("/etc/machine-id").read_bytes()).hexdigest()[:8]
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:13]
         namespace = str(os.stat("/proc/self/ns/pid").st_ino)

@@ -182,7 +182,12 @@ def remove(path: str) -> None:
         if os.path.isdir(path) and not os.path.islink(path):
             import shutil
 
-            shutil.rmtree(path)
+            try:
+                shutil.rmtree(path)
+            except RecursionError:  # a command can put a thousand folders into each other
+                import subprocess
+
+                subprocess.run(["rm", "-rf", "--", path], check=False)
         else:
             os.unlink(path)
 
