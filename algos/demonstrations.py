@@ -6,7 +6,6 @@ Invariant: the demonstrations follow from the environment, the tasks, the noise 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -15,7 +14,7 @@ from queue import SimpleQueue
 
 import numpy as np
 
-from algos.episodes import TextEnv
+from algos.episodes import TextEnv, threads_for
 from algos.prompts import PromptFormat
 from algos.seeds import derive_seed
 from algos.tree import ROOT, Tree
@@ -44,8 +43,7 @@ def demonstrate(env: TextEnv, tasks: Sequence[str], count: int, noise: float, se
     def play(number: int, env: TextEnv = env) -> Demonstration:
         return _play(env, tasks[order[number % len(tasks)]], noise, derive_seed(seed, number))
 
-    threads = os.cpu_count() or 1
-    if threads == 1 or not env.metadata.get("runs_processes", False):
+    if (threads := threads_for(env)) == 1:
         return [play(number) for number in range(count)]
     env.reset(seed=seed)
     idle: SimpleQueue[TextEnv] = SimpleQueue()

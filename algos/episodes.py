@@ -6,6 +6,7 @@ of them is shared with another leaf.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 
 from algos.base import Turn
@@ -13,6 +14,11 @@ from algos.prompts import Transcript
 from sandgym.core import Snapshot, SnapshottableEnv
 
 TextEnv = SnapshottableEnv[str, str]
+
+
+def threads_for(env: TextEnv) -> int:
+    """How many environments of a kind are worth stepping at once: more than one where steps wait for processes."""
+    return (os.cpu_count() or 1) if env.metadata.get("runs_processes", False) else 1
 
 
 @dataclass

@@ -7,7 +7,6 @@ is later than its decision token, and every fork of the environment is closed.
 
 from __future__ import annotations
 
-import os
 import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +17,7 @@ from typing import Any
 
 from algos.base import BranchRule, Plan
 from algos.engines.base import Completion, Engine, Request, Sampling
-from algos.episodes import Leaf, Mark, TextEnv
+from algos.episodes import Leaf, Mark, TextEnv, threads_for
 from algos.ledger import Ledger
 from algos.prompts import PromptFormat
 from algos.seeds import derive_seed
@@ -87,10 +86,9 @@ class Rollout:
         Raises:
             ValueError: a task's prompt leaves no room for an action.
         """
-        threads = os.cpu_count() or 1
-        waits = self.env.metadata.get("runs_processes", False) and threads > 1
+        threads = threads_for(self.env)
         try:
-            with ThreadPoolExecutor(threads) if waits else nullcontext() as self._pool:
+            with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as self._pool:
                 return self._play(tasks, plan, sampling, seed, version, progress)
         finally:
             for env in list(self._open.values()):  # of episodes that an exception cut off

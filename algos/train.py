@@ -62,10 +62,9 @@ class Trainer:
             Stopped: ``stop_requested`` was set; everything finished so far is saved.
             BlockingIOError: another process is training in the folder.
         """
-        with closing(self.folder):
+        with closing(gymnasium.make(self.config.env, **self.config.training_arguments())) as env, closing(self.folder):
             self.folder.lock()
-            with closing(gymnasium.make(self.config.env, **self.config.training_arguments())) as env:
-                self._train(env)
+            self._train(env)
         self.folder.draw_curve()
         return self.folder.evaluations()
 

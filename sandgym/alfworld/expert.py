@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _KEPT = 1024
 _NOTHING_TO_DO = "look"
-SLIPS = 1 / 3  # how often it slips, as a share of the noise
+_SLIPS = 1 / 3  # how often it slips, as a share of the noise
 
 
 class _Moment(NamedTuple):
@@ -87,7 +87,7 @@ class ALFWorldExpert:
             draw = self._draw("slip", *episode.state.history)
             if draw.chance(self._noise):
                 return dawdle(self._admissible(), best, draw)
-            if draw.chance(self._noise * SLIPS):
+            if draw.chance(self._noise * _SLIPS):
                 action = slip(self._present().known, self._admissible(), best, draw)
         self.slipped = action != best
         return action

@@ -259,7 +259,7 @@ class DockerSandbox(Sandbox):
                     more = told["more"]
                     if body or not more:
                         target.tell(body=b"" if not more else body)
-            except OSError:
+            except OSError:  # was the last reply
                 raise
             except BaseException:  # further replies would be taken for another's
                 source.close()
