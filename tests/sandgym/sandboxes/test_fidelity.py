@@ -58,6 +58,20 @@ def test_the_start_comes_back(sandbox: Sandbox) -> None:
     assert start.bytes == 0
 
 
+def test_a_thousand_folders_in_each_other(sandbox: Sandbox) -> None:
+    start = sandbox.snapshot()
+    deep = "/".join(["d"] * 1200)
+    ok(sandbox, f"mkdir -p {deep} /tmp/{deep} /dev/shm/{deep}")
+    saved = sandbox.snapshot()
+    assert sum(path.endswith("/d") for path in sandbox.changes()) == 2400
+    ok(sandbox, "rm -r d /tmp/d")
+    assert sandbox.snapshot().digest == start.digest
+    sandbox.restore(saved)
+    ok(sandbox, f"cd {deep} && cd /tmp/{deep} && cd /testbed && ! test -e /dev/shm/d")
+    sandbox.restore(start)
+    assert sandbox.diff() == {}
+
+
 def test_diff_names_every_change(sandbox: Sandbox) -> None:
     ok(sandbox, "echo x >> a.txt; rm b.txt; rm -r package/deep; mkdir n; echo 1 > n/f; chmod 600 run.sh; touch /tmp/t")
     assert sandbox.diff() == {

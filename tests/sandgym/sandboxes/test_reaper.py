@@ -1,6 +1,7 @@
 """Nothing is left: not by those who close, not by those who fail, not by those who are killed."""
 
 import errno
+import hashlib
 import os
 import signal
 import subprocess
@@ -155,6 +156,21 @@ def test_only_the_dead_of_this_machine_are_dead() -> None:
     assert not reaper.is_dead("_".join(("elsewhere", boot, namespace, "999999999", start)))
     assert not reaper.is_dead("_".join((host, boot, "1", "999999999", start)))  # another container's
     assert not reaper.is_dead("something else")
+
+
+def test_machines_of_one_name_are_told_apart() -> None:
+    if not Path("/etc/machine-id").is_file():
+        pytest.skip("this machine has no /etc/machine-id")
+    name, _, identity = reaper._machine()[0].rpartition(".")
+    assert identity == hashlib.sha256(Path("/etc/machine-id").read_bytes()).hexdigest()[:8]
+    _, *rest = reaper.owner_label().split("_")
+    assert not reaper.is_dead("_".join((f"{name}.00000000", "another-boot", *rest[1:])))
+
+
+def test_what_nests_too_deep_is_removed(tmp_path: Path) -> None:
+    subprocess.run(["mkdir", "-p", tmp_path / "/".join(["d"] * 1200)], check=True)
+    reaper.remove(tmp_path / "d")
+    assert list(tmp_path.iterdir()) == []
 
 
 ROOT = Path(__file__).parents[3]  # before the tests, whose folders have the names of packages
