@@ -11,10 +11,10 @@ from sandgym.sandboxes.base import (
     Limits,
     Sandbox,
     SandboxLost,
-    SandboxSnapshot,
     Unconfinable,
 )
 from sandgym.sandboxes.choose import available, open_sandbox
+from sandgym.sandboxes.snapshots import SandboxSnapshot
 
 __all__ = [
     "CommandResult",

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sandgym.sandboxes.base import Entry, SandboxLost
+from sandgym.sandboxes.base import SandboxLost
 from sandgym.sandboxes.container import Container, Housing
 from sandgym.sandboxes.engine import Stored
+from sandgym.sandboxes.snapshots import Entry
 from sandgym.sandboxes.written import LAYERS, Reader, layers_folder
 
 MEMORY = 1 << 30  # bytes, of containers in which no command runs

@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 from sandgym.core import SandboxError
 from sandgym.sandboxes import isolation
-from sandgym.sandboxes.base import Entry
 from sandgym.sandboxes.blobs import Blob, keep
 from sandgym.sandboxes.reaper import process_folder, remove, remove_with
+from sandgym.sandboxes.snapshots import Entry
 from sandgym.sandboxes.tree import (
     HOME_MODE,
     PARTS,

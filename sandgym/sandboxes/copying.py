@@ -14,19 +14,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from sandgym.sandboxes import isolation, spares, unconfined
-from sandgym.sandboxes.base import (
-    Changes,
-    CommandResult,
-    FolderImage,
-    Limits,
-    SandboxLost,
-    SandboxSnapshot,
-    Unconfinable,
-    check_restorable,
-    typed_errors,
-)
+from sandgym.sandboxes.base import CommandResult, FolderImage, Limits, SandboxLost, Unconfinable, typed_errors
 from sandgym.sandboxes.copies import Copy, Saved, own
 from sandgym.sandboxes.hosted import HostedSandbox
+from sandgym.sandboxes.snapshots import Changes, SandboxSnapshot, check_restorable
 from sandgym.sandboxes.tree import PARTS, tree_of
 
 

@@ -24,19 +24,7 @@ from typing import Any, Self
 
 from sandgym.core import SandboxError
 from sandgym.sandboxes import shell
-from sandgym.sandboxes.base import (
-    Changes,
-    CommandResult,
-    Entry,
-    FolderImage,
-    Image,
-    Limits,
-    Sandbox,
-    SandboxLost,
-    SandboxSnapshot,
-    check_restorable,
-    typed_errors,
-)
+from sandgym.sandboxes.base import CommandResult, FolderImage, Image, Limits, Sandbox, SandboxLost, typed_errors
 from sandgym.sandboxes.bases import Base
 from sandgym.sandboxes.confined.agreed import STATE
 from sandgym.sandboxes.confined.output import CappedOutput
@@ -46,6 +34,7 @@ from sandgym.sandboxes.engine import Stored, api, engine_errors
 from sandgym.sandboxes.isolation import LONGEST_COMMAND
 from sandgym.sandboxes.merging import merged
 from sandgym.sandboxes.reaper import process_folder
+from sandgym.sandboxes.snapshots import Changes, Entry, SandboxSnapshot, check_restorable
 from sandgym.sandboxes.written import NOTHING, DiskWatch, entry_from
 
 MOST_LAYERS = 100  # of an image; the engine takes somewhat more

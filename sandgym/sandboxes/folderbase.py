@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sandgym.core import SandboxError
 from sandgym.sandboxes import isolation
-from sandgym.sandboxes.base import Entry, FolderImage
+from sandgym.sandboxes.base import FolderImage
 from sandgym.sandboxes.bases import Base, bind
 from sandgym.sandboxes.confined import bundle
 from sandgym.sandboxes.confined.agreed import USER
@@ -24,6 +24,7 @@ from sandgym.sandboxes.engine import OWNER, Stored, api, engine_errors
 from sandgym.sandboxes.paths import within
 from sandgym.sandboxes.reaper import owner_label, process_folder
 from sandgym.sandboxes.rootfs import write_rootfs
+from sandgym.sandboxes.snapshots import Entry
 from sandgym.sandboxes.tree import ImageTree
 
 _PYTHON = "/run/python"  # where this interpreter appears, when it is not among the system's programs

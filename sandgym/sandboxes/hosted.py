@@ -8,7 +8,8 @@ from __future__ import annotations
 import abc
 from pathlib import Path
 
-from sandgym.sandboxes.base import Entry, Sandbox
+from sandgym.sandboxes.base import Sandbox
+from sandgym.sandboxes.snapshots import Entry
 from sandgym.sandboxes.tree import Found, entry_of
 
 

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sandgym.sandboxes.base import Changes, Entry
 from sandgym.sandboxes.isolation import give_to_agent
 from sandgym.sandboxes.merging import Touched, merged
 from sandgym.sandboxes.reaper import process_folder, remove, remove_with
+from sandgym.sandboxes.snapshots import Changes, Entry
 from sandgym.sandboxes.tree import ImageTree, Opened, entry_of, readable, walk
 
 MOST = 32  # layers in a chain; their names together have to fit into a page

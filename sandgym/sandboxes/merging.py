@@ -10,7 +10,7 @@ import posixpath
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from sandgym.sandboxes.base import Changes, Entry
+from sandgym.sandboxes.snapshots import Changes, Entry
 
 
 class ImageFacts(Protocol):

@@ -18,19 +18,11 @@ from typing import Any, Self
 
 from sandgym.core import SandboxError
 from sandgym.sandboxes import isolation, layers
-from sandgym.sandboxes.base import (
-    Changes,
-    CommandResult,
-    FolderImage,
-    Limits,
-    SandboxLost,
-    SandboxSnapshot,
-    check_restorable,
-    typed_errors,
-)
+from sandgym.sandboxes.base import CommandResult, FolderImage, Limits, SandboxLost, typed_errors
 from sandgym.sandboxes.hosted import HostedSandbox
 from sandgym.sandboxes.layers import Layer
 from sandgym.sandboxes.reaper import discard, process_folder, remove_with
+from sandgym.sandboxes.snapshots import Changes, SandboxSnapshot, check_restorable
 from sandgym.sandboxes.tree import HOME_MODE, TMP_MODE, ImageTree, copy_tree, tree_of
 
 _KEPT = 16  # bases of images that no sandbox uses any more

@@ -13,7 +13,7 @@ from typing import Any
 
 from sandgym.core import SandboxError
 from sandgym.sandboxes import isolation
-from sandgym.sandboxes.base import DockerImage, Entry
+from sandgym.sandboxes.base import DockerImage
 from sandgym.sandboxes.bases import FEW, MEMORY, Base
 from sandgym.sandboxes.confined.agreed import STATE
 from sandgym.sandboxes.container import Container, Housing, sources
@@ -29,6 +29,7 @@ from sandgym.sandboxes.engine import (
 )
 from sandgym.sandboxes.paths import within
 from sandgym.sandboxes.reaper import owner_label
+from sandgym.sandboxes.snapshots import Entry
 from sandgym.sandboxes.written import entry_from
 
 _BUNDLE = "/run/sandgym"  # where the interpreter of the first process is, in images that bring their own

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from sandgym.core import SandboxError, digest_of
-from sandgym.sandboxes.base import HOME, TMP, Entry, FolderImage
+from sandgym.sandboxes.base import HOME, TMP, FolderImage
 from sandgym.sandboxes.paths import within
+from sandgym.sandboxes.snapshots import Entry
 
 PARTS = ("work", "home", "tmp")
 T = TypeVar("T")

@@ -14,11 +14,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from sandgym.sandboxes.base import Entry
 from sandgym.sandboxes.confined.files import Files
 from sandgym.sandboxes.container import Container
 from sandgym.sandboxes.engine import api, engine_errors
 from sandgym.sandboxes.merging import Touched
+from sandgym.sandboxes.snapshots import Entry
 
 LAYERS = "/run/layers"  # where the engine's layers appear in a helper
 _DELETED = 2  # what the engine calls a deletion

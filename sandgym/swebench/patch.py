@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping
 
 from sandgym.core import SandboxError
 from sandgym.sandboxes import Sandbox
-from sandgym.sandboxes.base import Entry
 from sandgym.sandboxes.paths import within
+from sandgym.sandboxes.snapshots import Entry
 
 FOLDER = "/tmp/.sandgym"  # of the files that graders exchange with a sandbox
 MOST_BYTES = 64 << 20

@@ -17,8 +17,8 @@ import tomllib
 from collections.abc import Collection, Iterable, Mapping
 
 from sandgym.sandboxes import Sandbox
-from sandgym.sandboxes.base import Entry
 from sandgym.sandboxes.paths import within
+from sandgym.sandboxes.snapshots import Entry
 from sandgym.swebench.patch import FOLDER, run_script
 
 TEST_FOLDERS = frozenset({"tests", "testing", "__tests__"})

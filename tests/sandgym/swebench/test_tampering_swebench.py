@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sandgym.sandboxes.base import Entry
+from sandgym.sandboxes.snapshots import Entry
 from sandgym.swebench.commands import file_pairs
 from sandgym.swebench.tampering import is_test, merge_sections, screen
 
