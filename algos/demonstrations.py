@@ -6,7 +6,7 @@ Invariant: the demonstrations follow from the environment, the tasks, the noise 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -36,15 +36,25 @@ class Demonstration:
         return [*self.observations, *self.actions]
 
 
-def demonstrate(env: TextEnv, tasks: Sequence[str], count: int, noise: float, seed: int) -> list[Demonstration]:
-    """Let the environment's expert play ``count`` episodes, going round the tasks in a shuffled order."""
+def demonstrate(
+    env: TextEnv,
+    tasks: Sequence[str],
+    count: int,
+    noise: float,
+    seed: int,
+    progress: Callable[[int], None] = lambda played: None,
+) -> list[Demonstration]:
+    """Let the environment's expert play ``count`` episodes, going round the tasks in a shuffled order.
+
+    ``progress`` is called after every episode with how many have been played; what it raises ends the playing.
+    """
     order = np.random.default_rng(seed).permutation(len(tasks))
 
     def play(number: int, env: TextEnv = env) -> Demonstration:
         return _play(env, tasks[order[number % len(tasks)]], noise, derive_seed(seed, number))
 
     if (threads := threads_for(env)) == 1:
-        return [play(number) for number in range(count)]
+        return _collected(map(play, range(count)), progress)
     env.reset(seed=seed)
     idle: SimpleQueue[TextEnv] = SimpleQueue()
 
@@ -58,7 +68,17 @@ def demonstrate(env: TextEnv, tasks: Sequence[str], count: int, noise: float, se
     with ExitStack() as stack:
         for each in env.fork(threads):
             idle.put(stack.enter_context(closing(each)))
-        return list(stack.enter_context(ThreadPoolExecutor(threads)).map(play_in_one_that_is_idle, range(count)))
+        pool = stack.enter_context(ThreadPoolExecutor(threads))
+        stack.callback(pool.shutdown, cancel_futures=True)
+        return _collected(pool.map(play_in_one_that_is_idle, range(count)), progress)
+
+
+def _collected(playing: Iterable[Demonstration], progress: Callable[[int], None]) -> list[Demonstration]:
+    played: list[Demonstration] = []
+    for demonstration in playing:
+        played.append(demonstration)
+        progress(len(played))
+    return played
 
 
 def _play(env: TextEnv, task: str, noise: float, seed: int) -> Demonstration:

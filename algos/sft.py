@@ -20,6 +20,7 @@ from algos.packing import pack
 from algos.policy import Policy
 from algos.tree import ROOT, Segment, Tree
 
+FEW = 0.1  # of the demonstrations
 DRILL_WINDOW, DRILL_PASSED, DRILL_LONGEST = 8, 1.0, 40.0  # losses in nats, lengths in tokens
 
 
@@ -46,6 +47,8 @@ class SFTConfig:
         crop_steps: next steps, on transcripts whose observations (the first aside) are cropped
             around what the action copies.
         crop_tokens: the crop grows from 8 tokens to about 8 more than this.
+        rename_share: share of the demonstrations in which, each time they are read, the tokens that few of them
+            have change places with one another, so that what is learned is to copy and not what there was.
         seed: of the demonstrations, the new model and everything drawn in fitting.
     """
 
@@ -64,6 +67,7 @@ class SFTConfig:
     turn_steps: int = 0
     crop_steps: int = 400
     crop_tokens: int = 60
+    rename_share: float = 0.0
     seed: int = 0
 
 
@@ -152,6 +156,7 @@ def _batches(trees: Sequence[Tree], config: SFTConfig, rng: np.random.Generator)
     """The demonstrations of each step, shortened in the first ones; goes round them in a shuffled order."""
     counts = np.bincount([t for tree in trees for t in tree.segments[ROOT].tokens])
     openings = np.bincount([token for tree in trees for token in _said(tree).values()])
+    rare = _rare(trees)
     queue: list[int] = []
     for step in range(config.steps):
         batch: list[Tree] = []
@@ -167,6 +172,8 @@ def _batches(trees: Sequence[Tree], config: SFTConfig, rng: np.random.Generator)
                 tree = _stretch(tree, 1 + late / config.turn_steps, openings, rng)
             elif grown < 1:
                 tree = _cropped(tree, 8 + int(grown * config.crop_tokens), counts, rng)
+            if config.rename_share and rng.random() < config.rename_share:
+                tree = _renamed(tree, rare, rng)
             batch.append(tree)
         yield batch
 
@@ -215,6 +222,20 @@ def _selected(tree: Tree, tokens: Iterable[int]) -> Tree:
         column = getattr(tree.segments[ROOT], name)
         setattr(segment, name, [column[i] for i in chosen])
     return Tree(tree.task_id, segments=[segment])
+
+
+def _rare(trees: Sequence[Tree]) -> Any:
+    """Tokens that some demonstrations have, and no more than a few."""
+    having = np.bincount([token for tree in trees for token in set(tree.segments[ROOT].tokens)])
+    return np.flatnonzero((having > 0) & (having <= FEW * len(trees)))
+
+
+def _renamed(tree: Tree, rare: Any, rng: np.random.Generator) -> Tree:
+    """A copy of a one-segment tree in which rare tokens have changed places, the same ones everywhere."""
+    source = tree.segments[ROOT]
+    names = np.arange(max([*source.tokens, *rare]) + 1)
+    names[rare] = rng.permutation(rare)
+    return Tree(tree.task_id, segments=[dataclasses.replace(source, tokens=names[source.tokens].tolist())])
 
 
 def _cropped(tree: Tree, width: int, counts: Any, rng: np.random.Generator) -> Tree:

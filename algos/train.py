@@ -43,7 +43,7 @@ class Trainer:
     Args:
         config: the run's settings; on resume they come from the folder.
         folder: where the run lives.
-        listener: told of everything that happens, as (event, data): ``sft``, ``evaluating``,
+        listener: told of everything that happens, as (event, data): ``demonstrations``, ``sft``, ``evaluating``,
             ``evaluated``, ``rollout``, ``update``, ``saved``.
     """
 
@@ -113,9 +113,14 @@ class Trainer:
             state = read_state(found[-1])
             return Policy.load(found[-1], self.config.device), state["update"], state
         if not self.folder.start_policy.is_dir():
-            policy = starting_policy(self.config, env, self._sft_step)
+            policy = starting_policy(self.config, env, self._demonstrated, self._sft_step)
             self.folder.write_start_policy(policy)
         return Policy.load(self.folder.start_policy, self.config.device), 0, None
+
+    def _demonstrated(self, played: int) -> None:
+        self._tell("demonstrations", {"played": played, "count": self.config.sft.demonstrations})
+        if self.stop_requested:
+            raise Stopped
 
     def _sft_step(self, step: int, metrics: dict[str, float]) -> None:
         self._tell("sft", {"step": step + 1, "steps": self.config.sft.steps, **metrics})

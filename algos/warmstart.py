@@ -26,13 +26,22 @@ VERSION = 2
 PRETRAINED_LR = 2e-5
 log = logging.getLogger("sandgym")
 
-Progress = Callable[[int, dict[str, float]], None]
+Played = Callable[[int], None]
+Fitted = Callable[[int, dict[str, float]], None]
 
 
-def starting_policy(config: TrainConfig, env: Any, progress: Progress | None = None) -> Policy:
+def starting_policy(
+    config: TrainConfig, env: Any, played: Played = lambda count: None, fitted: Fitted | None = None
+) -> Policy:
     """The policy that a run with this configuration starts from.
 
     ``tiny`` comes from the cache when it is there. Any other model is loaded as it is.
+
+    Args:
+        config: of the run.
+        env: to play demonstrations in.
+        played: called with the number of demonstrations after each.
+        fitted: called with the number of the step and its metrics after each.
 
     Raises:
         OSError: there is no such model.
@@ -40,13 +49,15 @@ def starting_policy(config: TrainConfig, env: Any, progress: Progress | None = N
     if config.model != "tiny":
         return Policy.load(config.model, config.device)
     if not config.warm_start:
-        demonstrations = demonstrate(env, list(env.unwrapped.task_ids), config.sft.demonstrations, 0.0, config.seed)
+        demonstrations = demonstrate(
+            env, list(env.unwrapped.task_ids), config.sft.demonstrations, 0.0, config.seed, played
+        )
         tokenizer = _tokenizer(env, [t for d in demonstrations for t in d.texts()], config.tiny)
         return Policy.of(build_model(tokenizer, config.tiny, config.sft.seed), tokenizer)
     folder = warm_start_folder(env, config.tiny, config.sft)
     if not folder.is_dir():
         log.info("no warm-started policy in the cache; fitting one to demonstrations")
-        save_atomically(warm_started_tiny(env, config.tiny, config.sft, progress), folder)
+        save_atomically(warm_started_tiny(env, config.tiny, config.sft, played, fitted), folder)
     return Policy.load(folder, config.device)
 
 
@@ -56,25 +67,29 @@ def warm_start_folder(env: Any, tiny: TinyConfig, sft: SFTConfig) -> Path:
     return data_root() / "policies" / f"tiny-{key[:16]}"
 
 
-def warm_started_tiny(env: Any, tiny: TinyConfig, sft: SFTConfig, progress: Progress | None = None) -> Policy:
-    """A fresh ``tiny`` fitted to the environment's own demonstrations."""
-    demonstrations = demonstrate(env, list(env.unwrapped.task_ids), sft.demonstrations, sft.noise, sft.seed)
+def warm_started_tiny(
+    env: Any, tiny: TinyConfig, sft: SFTConfig, played: Played = lambda count: None, fitted: Fitted | None = None
+) -> Policy:
+    """A fresh ``tiny`` fitted to the environment's own demonstrations; see ``starting_policy``."""
+    demonstrations = demonstrate(env, list(env.unwrapped.task_ids), sft.demonstrations, sft.noise, sft.seed, played)
     tokenizer = _tokenizer(env, [t for d in demonstrations for t in d.texts()], tiny)
     policy = Policy.of(build_model(tokenizer, tiny, sft.seed), tokenizer)
     trees = [as_tree(d, policy.prompts) for d in demonstrations]
-    fine_tune(policy, trees, sft, progress)
+    fine_tune(policy, trees, sft, fitted)
     return policy
 
 
-def fine_tuned(policy: Policy, env: Any, sft: SFTConfig, progress: Progress | None = None) -> Policy:
+def fine_tuned(
+    policy: Policy, env: Any, sft: SFTConfig, played: Played = lambda count: None, fitted: Fitted | None = None
+) -> Policy:
     """A pretrained policy, fitted to the environment's demonstrations in its own transcript format.
 
     It can copy already and has much to lose: no drill, no cropping, and ``PRETRAINED_LR`` at most.
     """
     whole = dict.fromkeys(("drill_steps", "opening_steps", "turn_steps", "crop_steps"), 0)
     sft = dataclasses.replace(sft, **whole, lr=min(sft.lr, PRETRAINED_LR))
-    demonstrations = demonstrate(env, list(env.unwrapped.task_ids), sft.demonstrations, sft.noise, sft.seed)
-    fine_tune(policy, [as_tree(d, policy.prompts) for d in demonstrations], sft, progress)
+    demonstrations = demonstrate(env, list(env.unwrapped.task_ids), sft.demonstrations, sft.noise, sft.seed, played)
+    fine_tune(policy, [as_tree(d, policy.prompts) for d in demonstrations], sft, fitted)
     return policy
 
 

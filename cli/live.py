@@ -64,9 +64,7 @@ class Lines:
             self._print(update_line(progress))
         elif event == "evaluated":
             self._print(f"{evaluation_name(data['when'])}: {evaluation_line(data)}")
-        elif event == "demonstrations":
-            self._print(f"{progress.phase}: {progress.detail}")
-        elif event in ("sft", "evaluating"):
+        elif event in ("demonstrations", "sft", "evaluating"):
             tenth = 10 * progress.done // max(progress.total, 1)
             if progress.done and (progress.phase, tenth) != self._shown:
                 self._shown = (progress.phase, tenth)

@@ -53,8 +53,8 @@ class RunProgress:
         """Take one event of ``Trainer``."""
         now = self.clock()
         if event == "demonstrations":
-            self._enter(PHASES[event], 0, 0, now)
-            self.detail = f"{data['count']:,} episodes of the expert"
+            self._enter(PHASES[event], data["played"], data["count"], now)
+            self.detail = "episodes of the expert"
         elif event == "sft":
             self._enter(PHASES[event], data["step"], data["steps"], now)
             self.detail = f"loss {data['loss']:.3f}"

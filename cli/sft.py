@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +20,8 @@ from cli.settings import assignments
 
 if TYPE_CHECKING:
     from algos.config import TrainConfig
+    from algos.sft import SFTConfig
+    from algos.warmstart import Fitted, Played
 
 REPORTED = 500  # demonstrations that are played again to say how good they are
 EXAMPLES = "\n\n".join(
@@ -75,11 +77,11 @@ def _fit(printer: Console, config: TrainConfig, world: Any, out: Path | None, re
     if folder.is_dir() and not refresh:
         printer.print("in the cache already; --refresh makes it again")
         return folder
-    with _progress(printer, config.sft.steps) as progress:
+    with _progress(printer, config.sft) as reports:
         if config.model == "tiny":
-            policy = warm_started_tiny(world, config.tiny, config.sft, progress)
+            policy = warm_started_tiny(world, config.tiny, config.sft, *reports)
         else:
-            policy = fine_tuned(Policy.load(config.model, config.device), world, config.sft, progress)
+            policy = fine_tuned(Policy.load(config.model, config.device), world, config.sft, *reports)
     if folder.is_dir():
         shutil.rmtree(folder)
     save_atomically(policy, folder)
@@ -87,22 +89,31 @@ def _fit(printer: Console, config: TrainConfig, world: Any, out: Path | None, re
 
 
 @contextmanager
-def _progress(printer: Console, steps: int) -> Iterator[Callable[[int, dict[str, float]], None]]:
-    """A bar in a terminal, a line every tenth of the way elsewhere."""
+def _progress(printer: Console, config: SFTConfig) -> Iterator[tuple[Played, Fitted]]:
+    """A bar in a terminal, a line every tenth of the way elsewhere; what reports to it."""
     bar = Progress(
         TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[loss]}"),
         TimeRemainingColumn(), console=printer, transient=True, disable=not printer.is_terminal,
     )  # fmt: skip
     with bar:
-        task = bar.add_task("playing demonstrations", total=steps, loss="")
+        playing = bar.add_task("playing demonstrations", total=config.demonstrations, loss="")
+        fitting = bar.add_task("fitting", total=config.steps, loss="", start=False)
 
-        def report(step: int, metrics: dict[str, float]) -> None:
+        def line(done: int, total: int, text: str) -> None:
+            if not printer.is_terminal and 10 * done // total > 10 * (done - 1) // total:
+                printer.print(text)
+
+        def played(count: int) -> None:
+            bar.update(playing, completed=count)
+            line(count, config.demonstrations, f"playing demonstrations: {count} of {config.demonstrations}")
+
+        def fitted(step: int, metrics: dict[str, float]) -> None:
             loss = f"loss {metrics['loss']:.3f}"
-            bar.update(task, completed=step + 1, description="fitting", loss=loss)
-            if not printer.is_terminal and 10 * (step + 1) // steps > 10 * step // steps:
-                printer.print(f"fitting: {step + 1} of {steps} steps, {loss}")
+            bar.start_task(fitting)
+            bar.update(fitting, completed=step + 1, loss=loss)
+            line(step + 1, config.steps, f"fitting: {step + 1} of {config.steps} steps, {loss}")
 
-        yield report
+        yield played, fitted
 
 
 def _report(printer: Console, config: TrainConfig, world: Any) -> None:

@@ -129,8 +129,6 @@ def run(config: TrainConfig, folder: RunFolder, fresh: bool = False) -> None:
         progress = RunProgress(config.updates, config.eval_every, folder.metrics())
         with display(out, progress) as shown:
             trainer = Trainer(config, folder, shown)
-            if demonstrations := _missing_warm_start(config, folder):
-                shown("demonstrations", {"count": demonstrations})
             with interruptible(trainer, shown, progress):
                 try:
                     trainer.run()
@@ -181,16 +179,6 @@ def print_results(out: Console, config: TrainConfig, folder: RunFolder) -> None:
 def _typed(context: typer.Context, parameter: str) -> bool:
     source = context.get_parameter_source(parameter)
     return source is not None and source.name == "COMMANDLINE"
-
-
-def _missing_warm_start(config: TrainConfig, folder: RunFolder) -> int:
-    """Demonstrations that the run will play first: 0 when it has a policy, or the cache has one for it."""
-    from algos.warmstart import warm_start_folder
-
-    if config.model != "tiny" or folder.start_policy.is_dir():
-        return 0
-    cached = warm_start_folder(make(config.env, config.training_arguments()), config.tiny, config.sft).is_dir()
-    return config.sft.demonstrations if not (config.warm_start and cached) else 0
 
 
 @contextmanager

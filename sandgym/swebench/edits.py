@@ -62,6 +62,19 @@ def sed_command(path: str, before: str, after: str) -> str:
     return f"sed -i {' '.join(f'-e {_quoted(script)}' for script in scripts)} {shlex.quote(path)}"
 
 
+def line_command(path: str, number: int, line: str) -> str:
+    """One sed command that makes a line say something else, in its indentation; as legible as the line allows.
+
+    Args:
+        path: of the file, relative to the working directory.
+        number: of the line, from 1; there is more than spaces in it.
+        line: the new line without its indentation.
+    """
+    mark = next(mark for mark in "|/#~\x01" if mark not in line)
+    script = f"{number}s{mark}[^ ].*{mark}{_escaped(line, '&')}{mark}"
+    return f"sed -i {_quoted(script)} ./{shlex.quote(path)}"
+
+
 def substitution(old: str, new: str) -> str:
     """The sed command ``s`` for one line."""
     left, right = _TOKEN.findall(old), _TOKEN.findall(new)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import gymnasium
 
 from sandgym.draws import Draw
-from sandgym.swebench.edits import patched, sed_command
+from sandgym.swebench.edits import line_command, patched, sed_command
 from sandgym.swebench.episode import SUBMIT
 from sandgym.swebench.generate import history
 from sandgym.swebench.mutations import mutations
@@ -44,6 +44,7 @@ class Task(NamedTuple):
         span: first and last line that an edit names, from 1.
         named: whether the issue names the file.
         imported: paths of the modules that the issue imports, where it does not lead to the file.
+        told: the command that makes the line say what the issue says that it should; empty where it does not.
         files: the repository at the base.
     """
 
@@ -54,6 +55,7 @@ class Task(NamedTuple):
     span: tuple[int, int]
     named: bool
     imported: tuple[str, ...]
+    told: str
     files: Mapping[str, str]
 
     @property
@@ -66,8 +68,9 @@ class Task(NamedTuple):
 class SWEbenchExpert:
     """Solves bundled tasks by a look at the code, one ``sed`` and a test run.
 
-    Where the issue names the function it looks at that alone, else at the modules that the
-    issue imports and then at the one with the mistake. What it did wrong it takes back with ``git checkout``.
+    Where the issue says what a line should be, it writes that. Else, where the issue names the function, it looks at
+    that alone, and else at the modules that the issue imports and then at the one with the mistake. What it did wrong
+    it takes back with ``git checkout``.
 
     Args:
         env: the environment that it plays in.
@@ -120,7 +123,7 @@ class SWEbenchExpert:
         if text != task.bad:
             seen = re.search(r"\b(OK|FAILED)\b", observation) is not None
             return self._restore(task.path, observation) if seen or not text else TEST
-        if _shows(observation, task):
+        if task.told or _shows(observation, task):
             return self._edit(task, step)
         return self._look(task, step, observation)
 
@@ -142,7 +145,7 @@ class SWEbenchExpert:
     # Editing.
 
     def _edit(self, task: Task, step: int) -> str:
-        right = sed_command(task.path, task.bad, task.good)
+        right = task.told or sed_command(task.path, task.bad, task.good)
         slip = self._draw("edit", step)
         if step < self._env.max_steps // 2 and slip.chance(self._noise):
             wrong = [m.apply(task.bad) for m in mutations(task.bad) if m.function == task.function]
@@ -191,7 +194,10 @@ def _task_of(row: Row) -> Task:
     imported = [f"{module.replace('.', '/')}.py" for module in _IMPORT.findall(row.problem_statement)]
     named = path in row.problem_statement
     unhelpful = () if named or path in imported else tuple(dict.fromkeys(imported))
-    return Task(path, bad, good, _function_at(bad, span[0] - 1), span, named, unhelpful, files)
+    line, number = after[first].strip(), first + 1
+    told = f"`{path}:{number}`" in row.problem_statement and f"`{line}`" in row.problem_statement
+    command = line_command(path, number, line) if told else ""
+    return Task(path, bad, good, _function_at(bad, span[0] - 1), span, named, unhelpful, command, files)
 
 
 def _breaks(task: Task, text: str) -> bool:

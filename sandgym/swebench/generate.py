@@ -27,15 +27,15 @@ from sandgym.swebench.packages import TEST_FAMILIES, TRAIN_FAMILIES, family, ren
 from sandgym.swebench.repository import Commit, head_of, write_repository
 from sandgym.swebench.suites import test_name, without_tests
 
-GENERATOR_VERSION = 2
+GENERATOR_VERSION = 3
 BUNDLED_TASKS: dict[str, int] = {"train": 400, "dev": 80, "test": 70}
-BUNDLED_SHA256 = "19d5db196c76089aed7f17e17fb683d5f9b7f0ddf8ff96d03094b42bbbf1d3b7"
+BUNDLED_SHA256 = "677ce0d6db98079f3ad4a78cbf0f27dde721451dc6efa6728e5791c7dbd40eb9"
 REPOSITORIES = "repositories"
 VERSION = "1.0"
 EASY, HARDER = "<15 min fix", "15 min - 1 hour"
 _FIRST_NUMBER = {"train": 1000, "dev": 5000, "test": 9000}
 _LOCATED = {"train": 0.85, "dev": 0.85, "test": 0.7}  # how often an issue says where the mistake is
-_SOLVED = {"train": 0.5, "dev": 0.5, "test": 0.3}  # how often it then also says what the line should be
+_SOLVED = {"train": 0.75, "dev": 0.75, "test": 0.5}  # how often it then also says what the line should be
 _DEV_SHARE = 0.25  # of the places for bugs
 _EPOCH = 1_577_836_800  # start of 2020, in seconds since 1970
 _HOUR = 3600

@@ -28,9 +28,9 @@ _PLACES = (
     "It must come from {place}.",
 )
 _FIXES = (
-    "In line {line} of `{path}`, `{bad}` should be `{good}`.",
-    "Line {line} of `{path}` has `{bad}`; with `{good}` it works.",
-    "It works for me when I change `{bad}` to `{good}` in line {line} of `{path}`.",
+    "I think `{path}:{line}` should be `{good}`.",
+    "With `{good}` in `{path}:{line}` it works for me.",
+    "It is right when `{path}:{line}` says `{good}`.",
 )
 _CLOSINGS = ("Everything else works for me.", "Could you have a look?", "Other calls are fine.", "")
 _HINTS = (
@@ -90,13 +90,13 @@ def _called(example: Example) -> str:
     return plain[0] if plain else example.call.partition("\n")[0]
 
 
-def one_line(bug: Bug) -> tuple[int, str, str] | None:
-    """Number of the only line that a bug changes, from 1, with the mistake and without; None where there are more."""
+def one_line(bug: Bug) -> tuple[int, str] | None:
+    """Number of the only line that a bug changes, from 1, and the line without it; None where there are more."""
     bad, good = bug.bad.splitlines(), bug.good.splitlines()
     changed = [n for n, pair in enumerate(zip(bad, good, strict=False)) if pair[0] != pair[1]]
     if len(bad) != len(good) or len(changed) != 1:
         return None
-    return changed[0] + 1, bad[changed[0]].strip(), good[changed[0]].strip()
+    return changed[0] + 1, good[changed[0]].strip()
 
 
 def issue_text(bug: Bug, located: bool, solved: bool, draw: Draw) -> str:
@@ -114,7 +114,7 @@ def issue_text(bug: Bug, located: bool, solved: bool, draw: Draw) -> str:
     code = "\n".join((*imports, "", *rest, example.call))
     line = one_line(bug) if solved else None
     if line is not None:
-        last = draw.pick(_FIXES).format(path=bug.path, line=line[0], bad=line[1], good=line[2])
+        last = draw.pick(_FIXES).format(path=bug.path, line=line[0], good=line[1])
     else:
         last = draw.pick(_PLACES).format(place=place_of(bug)) if located else draw.pick(_CLOSINGS)
     paragraphs = [

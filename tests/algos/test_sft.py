@@ -17,9 +17,19 @@ from algos.demonstrations import as_tree, demonstrate
 from algos.learner import score
 from algos.packing import pack
 from algos.policy import Policy
-from algos.sft import SFTConfig, _cropped, _stretch, _turns, _with_observations, copy_drill, fine_tune
+from algos.sft import (
+    SFTConfig,
+    _cropped,
+    _rare,
+    _renamed,
+    _stretch,
+    _turns,
+    _with_observations,
+    copy_drill,
+    fine_tune,
+)
 from algos.tiny import TinyConfig, build_model
-from algos.tree import ROOT, Tree
+from algos.tree import ROOT, Segment, Tree
 from algos.warmstart import starting_policy, warm_start_folder
 
 QUICK = SFTConfig(
@@ -136,6 +146,27 @@ def test_fitting_raises_the_likelihood_of_the_actions_and_is_repeatable(policy, 
     assert likelihood(twin) == likelihood(policy)
 
 
+def test_rare_tokens_change_places_and_the_rest_stays():
+    def tree_of(*tokens: int) -> Tree:
+        segment = Segment(None)
+        segment.write(list(tokens), [0.0] * len(tokens), [0.0] * len(tokens), 0)
+        return Tree("", segments=[segment])
+
+    trees = [tree_of(1, 2, *pair, *pair, 1) for pair in ((n, n + 1) for n in range(10, 50, 2))]
+    rare = _rare(trees)
+    assert rare.tolist() == list(range(10, 50)), "each in one of twenty"
+    seen = set()
+    for seed in range(8):
+        one, two, a, b, again, also, last = _renamed(trees[3], rare, np.random.default_rng(seed)).segments[0].tokens
+        assert (one, two, last) == (1, 2, 1)
+        assert (a, b) == (again, also)
+        assert a != b
+        seen |= {a, b}
+    assert len(seen) > 8
+    assert seen <= set(range(10, 50))
+    assert trees[3].segments[0].tokens == [1, 2, 16, 17, 16, 17, 1]
+
+
 def test_fitting_leaves_the_demonstrations_alone(shop_policy, shop_demonstrations):
     trees = [as_tree(d, shop_policy.prompts) for d in shop_demonstrations[:6]]
     before = [(list(t.segments[0].tokens), list(t.segments[0].written)) for t in trees]
@@ -226,12 +257,12 @@ def test_a_warm_started_policy_is_kept_and_used_again(config, tmp_path, monkeypa
     monkeypatch.setenv("SANDGYM_DATA", str(tmp_path))
     env = LettersEnv()
     steps: list[int] = []
-    first = starting_policy(config, env, lambda step, _: steps.append(step))
+    first = starting_policy(config, env, fitted=lambda step, _: steps.append(step))
     assert steps == [0, 1, 2]
     folder = warm_start_folder(env, config.tiny, config.sft)
     assert folder.is_dir()
     assert [p.name for p in folder.parent.iterdir()] == [folder.name]
-    second = starting_policy(config, env, lambda step, _: steps.append(step))
+    second = starting_policy(config, env, fitted=lambda step, _: steps.append(step))
     assert steps == [0, 1, 2]
     for mine, theirs in zip(first.parameters(), second.parameters(), strict=True):
         assert mine.equal(theirs)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sandgym.swebench.edits import patched, sed_command, substitution
+from sandgym.swebench.edits import line_command, patched, sed_command, substitution
 from sandgym.swebench.generate import write_tasks
 from sandgym.swebench.rows import load_rows
 
@@ -42,6 +42,19 @@ def run(tmp_path):
 )
 def test_the_least_of_a_line_that_names_the_place(old, new, command):
     assert substitution(old, new) == command
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("return x + 1", "sed -i '2s|[^ ].*|return x + 1|' ./a.py"),
+        ("if a & b or '|' in c:", r"sed -i '2s/[^ ].*/if a \& b or '\''|'\'' in c:/' ./a.py"),
+        ("x = a | b / c  # \\d", r"sed -i '2s~[^ ].*~x = a | b / c  # \\d~' ./a.py"),
+    ],
+)
+def test_a_line_that_says_something_else(run, line, command):
+    assert line_command("a.py", 2, line) == command
+    assert run("def f(x):\n    return x\n\n", command) == f"def f(x):\n    {line}\n\n"
 
 
 @pytest.mark.parametrize(
