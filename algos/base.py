@@ -26,11 +26,18 @@ class Turn:
         entropies: nats at each token that the policy wrote in this turn; a causal rule
             may decide about token j from entropies[: j + 1] only.
         branches: branch points that this episode already has.
+        values: of the value head, the state before each token; may be used like the
+            entropies. Empty without a value head.
+        survival: product of the survival probabilities of the roulettes so far.
+        draw: a uniform number of this turn's own, for rules that branch at random.
     """
 
     step: int
     entropies: Sequence[float]
     branches: int
+    values: Sequence[float] = ()
+    survival: float = 1.0
+    draw: float = 0.0
 
 
 class BranchRule(Protocol):
@@ -48,11 +55,29 @@ class BranchRule(Protocol):
     def retrospective(self) -> bool:
         """See the class."""
 
+    def share(self, branches: int) -> float:
+        """Weight of the backbone's continuation beside 1 for each new sibling, after ``branches`` earlier branches."""
+
     def choose(self, turn: Turn) -> int | None:
         """Token of the turn before which to branch, or None."""
 
     def choose_finished(self, turns: Sequence[Turn]) -> list[tuple[int, int]]:
         """(turn number, token) pairs at which to branch a finished episode."""
+
+
+@dataclass(frozen=True)
+class Roulette:
+    """An episode goes on with probability ``survival``; ``expected`` is an estimate of the rewards still to come."""
+
+    survival: float
+    expected: float
+
+
+class RouletteRule(Protocol):
+    """Decides, after a turn was sampled and before it is played, whether chance may stop the episode there."""
+
+    def spin(self, turn: Turn) -> Roulette | None:
+        """The roulette after this turn, from the turn and its past; None: the episode goes on."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +87,12 @@ class Plan:
     Attributes:
         roots: independent episodes.
         rule: where they branch (None: nowhere).
+        roulette: where they may be stopped (None: nowhere).
     """
 
     roots: int
     rule: BranchRule | None = None
+    roulette: RouletteRule | None = None
 
 
 class Algorithm(abc.ABC):
@@ -76,6 +103,7 @@ class Algorithm(abc.ABC):
         Config: the frozen dataclass of its settings.
         config: its settings.
         needs_values: whether ``credit`` needs the values of a value head.
+        records_values: whether the policy has a value head, whose values are recorded in rollouts.
         loss: the terms of its loss.
         epochs: passes over a batch.
         minibatches: gradient steps a pass.
@@ -84,6 +112,7 @@ class Algorithm(abc.ABC):
     name: ClassVar[str]
     Config: ClassVar[type[Any]]
     needs_values: ClassVar[bool] = False
+    records_values: bool = False
     config: Any
     loss: LossConfig
     epochs: int = 1

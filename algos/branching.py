@@ -22,6 +22,10 @@ class ThresholdRule:
     max_branches: int
     retrospective: bool = False
 
+    def share(self, branches: int) -> float:
+        """As much as a sibling's."""
+        return 1.0
+
     def choose(self, turn: Turn) -> int | None:
         """First crossing token of the turn, while branches are left."""
         if turn.branches >= self.max_branches:
@@ -40,6 +44,10 @@ class PosthocRule:
     children: int
     branches: int
     retrospective: bool = True
+
+    def share(self, branches: int) -> float:
+        """As much as a sibling's."""
+        return 1.0
 
     def choose(self, turn: Turn) -> int | None:
         """Nothing: decided at the end."""

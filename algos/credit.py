@@ -1,13 +1,14 @@
 """From a tree of returns to an advantage and a weight for every token.
 
 Invariant: the expected sum over tokens of weight * advantage * grad log pi is the
-gradient of the expected return, for every tree whose branch points were decided by a
-rule that looks only at what came before them (``docs/paper_index.md`` has the proof's
-source and assumptions). Failed leaves leave their group; they are not zeros.
+gradient of the expected return, for every tree whose branch points and roulettes were
+decided by a rule that looks only at what came before them (``docs/estimator.md`` has
+the proof and its assumptions). Failed leaves leave their group; they are not zeros.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,8 +49,26 @@ def living_children(tree: Tree, keep: list[bool]) -> list[list[int]]:
     return [[c for c in segment.children if keep[c]] for segment in tree.segments]
 
 
+def group_shares(tree: Tree, group: Sequence[int]) -> Floats:
+    """Weights of siblings up to a common factor: their recorded shares, or ones."""
+    shares = [tree.segments[child].share for child in group]
+    return np.array([1.0 if share is None else share for share in shares])
+
+
+def seen(tree: Tree, index: int, value: float) -> float:
+    """A segment's value as it looks from above the roulette at its beginning.
+
+    ``v + (value - v) / survival`` when the episode went on and ``v`` when it was stopped has the mean of
+    ``value``, whatever v (Russian roulette of particle transport, with the estimate v as a control variate).
+    """
+    segment = tree.segments[index]
+    if segment.survival == 1.0:
+        return value
+    return segment.expected + (value - segment.expected) / segment.survival
+
+
 def tree_values(tree: Tree, children: list[list[int]]) -> Floats:
-    """V of each segment: a leaf's return, else the mean over its children; NaN where nothing survived.
+    """V at each segment's end: a leaf's return, else the mean over its children; NaN where nothing survived.
 
     Returns:
         Shape (segments,).
@@ -60,8 +79,81 @@ def tree_values(tree: Tree, children: list[list[int]]) -> Floats:
         if outcome is not None and not outcome.failed:
             values[index] = outcome.return_
         elif children[index]:
-            values[index] = float(np.mean([values[c] for c in children[index]]))
+            group = children[index]
+            below = np.array([seen(tree, child, values[child]) for child in group])
+            shares = group_shares(tree, group)
+            values[index] = below[0] + shares @ (below - below[0]) / shares.sum()
     return values
+
+
+def paid_before(tree: Tree) -> list[Floats]:
+    """Shaped rewards that were paid on the path before each token; one array per segment."""
+    paid: list[Floats] = [np.zeros(0)] * len(tree.segments)
+    ends = np.zeros(len(tree.segments))
+    for index in tree.parents_first():
+        segment = tree.segments[index]
+        start = ends[segment.parent] if segment.parent is not None else 0.0
+        sums = start + np.cumsum([0.0, *segment.rewards])
+        paid[index], ends[index] = sums[:-1], sums[-1]
+    return paid
+
+
+@dataclass(frozen=True)
+class Shrinkage:
+    """How far the mean of a group's other members is trusted beside an estimate from earlier batches.
+
+    Attributes:
+        error: mean squared error of the estimate.
+        noise: variance of one member's value about the group's true mean.
+    """
+
+    error: float
+    noise: float
+
+    def rho(self, others: int) -> float:
+        """Weight of the mean of ``others`` members that minimises the squared error of the combination."""
+        if np.isinf(self.error):
+            return 1.0
+        total = self.error + self.noise / others
+        return self.error / total if total > 0 else 0.0
+
+
+ALWAYS_SIBLINGS = Shrinkage(np.inf, 0.0)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a token's return is compared with: ``e(s) + rho * (mean of the other siblings' V - e(branch))``.
+
+    e is an estimate of the return that no token of this batch has influenced.
+
+    Attributes:
+        constant: e everywhere; None: what was paid so far plus the recorded value.
+        root: trust in the other roots' mean.
+        branch: trust in the other siblings' mean below the roots.
+        lone: baseline beside e of a root that is alone; None: it gets advantage 0.
+    """
+
+    constant: float | None = 0.0
+    root: Shrinkage = ALWAYS_SIBLINGS
+    branch: Shrinkage = ALWAYS_SIBLINGS
+    lone: float | None = None
+
+    def estimates(self, tree: Tree) -> list[Floats]:
+        """E before each token, one array per segment; meaningful at written tokens."""
+        if self.constant is not None:
+            return [np.full(len(segment), self.constant) for segment in tree.segments]
+        return [p + np.asarray(s.values) for p, s in zip(paid_before(tree), tree.segments, strict=True)]
+
+
+SIBLINGS = Baseline()
+
+
+def at_branch(tree: Tree, children: list[list[int]], child: int, estimates: list[Floats]) -> float:
+    """The estimate at the state in which a child's first token was chosen."""
+    while not len(estimates[child]) and children[child]:
+        child = children[child][0]
+    return float(estimates[child][0]) if len(estimates[child]) else 0.0
 
 
 def tree_credit(tree: Tree, baseline: float | None = None) -> Credit:
@@ -71,29 +163,38 @@ def tree_credit(tree: Tree, baseline: float | None = None) -> Credit:
     its parent's advantage; an episode that is alone at the root gets advantage 0
     unless a ``baseline`` from earlier batches is given.
     """
-    keep = alive(tree)
-    return sibling_credit(tree, living_children(tree, keep), baseline)
+    return sibling_credit(tree, living_children(tree, alive(tree)), Baseline(lone=baseline))
 
 
-def sibling_credit(tree: Tree, children: list[list[int]], baseline: float | None = None) -> Credit:
-    """``tree_credit`` over the given children of each segment (others get no credit)."""
+def sibling_credit(tree: Tree, children: list[list[int]], baseline: Baseline = SIBLINGS) -> Credit:
+    """``tree_credit`` over the given children of each segment (others get no credit), with any baseline.
+
+    The weight of a token is the product of the shares of the children on its path, divided by the survival
+    probabilities of the roulettes on it.
+    """
     values = tree_values(tree, children)
+    estimates = baseline.estimates(tree)
     credit = Credit.zeros(tree)
-    stack = [(ROOT, 1.0, 0.0)]
+    stack: list[tuple[int, float, float | None]] = [(ROOT, 1.0, None)]
     while stack:
-        index, weight, advantage = stack.pop()
+        index, weight, correction = stack.pop()
         credit.weights[index][:] = weight
-        credit.advantages[index][:] = advantage
+        if correction is not None:
+            credit.advantages[index][:] = values[index] - correction - estimates[index]
         group = children[index]
-        for child in group:
+        if not group:
+            continue
+        shares = group_shares(tree, group)
+        for n, child in enumerate(group):
             if len(group) > 1:
-                others = [values[c] for c in group if c != child]
-                child_advantage = values[child] - float(np.mean(others))
-            elif index == ROOT and baseline is not None:
-                child_advantage = values[child] - baseline
+                ahead = np.array([values[c] for c in group]) - values[child]
+                others = values[child] + (shares @ ahead) / (shares.sum() - shares[n])
+                rho = (baseline.root if index == ROOT else baseline.branch).rho(len(group) - 1)
+                below = rho * (others - at_branch(tree, children, child, estimates))
             else:
-                child_advantage = advantage
-            stack.append((child, weight / len(group), child_advantage))
+                below = baseline.lone if index == ROOT else correction  # type: ignore[assignment]
+            share = float(shares[n] / shares.sum())
+            stack.append((child, weight * share / tree.segments[child].survival, below))
     return credit
 
 
@@ -176,16 +277,22 @@ def _first_return(tree: Tree, children: list[list[int]], index: int) -> float:
 
 
 def leaf_weights(tree: Tree) -> dict[int, float]:
-    """Weight of each leaf that did not fail: the product of 1/K on its path; they sum to 1 a tree."""
+    """Weight of each leaf that was played to its end: the product of shares on its path.
+
+    They sum to 1 a tree; with roulettes, whose survival probabilities they are divided by, they do so on average.
+    """
     children = living_children(tree, alive(tree))
     weights: dict[int, float] = {}
     stack = [(ROOT, 1.0)]
     while stack:
         index, weight = stack.pop()
         outcome = tree.segments[index].outcome
-        if outcome is not None and not outcome.failed:
+        if outcome is not None and not outcome.failed and not outcome.stopped:
             weights[index] = weight
-        stack += [(child, weight / len(children[index])) for child in children[index]]
+        group = children[index]
+        shares = group_shares(tree, group)
+        for child, share in zip(group, shares, strict=True):
+            stack.append((child, weight * float(share / shares.sum()) / tree.segments[child].survival))
     return weights
 
 

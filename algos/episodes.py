@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from typing import Any
 
 from algos.base import Turn
 from algos.prompts import Transcript
+from algos.seeds import TURN_DRAWS, uniforms
 from sandgym.core import Snapshot, SnapshottableEnv
 
 TextEnv = SnapshottableEnv[str, str]
+Answer = tuple[str, Any, bool, bool, dict[str, Any]]
 
 
 def threads_for(env: TextEnv) -> int:
@@ -43,6 +46,19 @@ class Mark:
 
 
 @dataclass
+class Crossroads:
+    """A state at which several episodes stand, or will.
+
+    Attributes:
+        waiting: episodes that have not acted yet.
+        taken: what came of each action: the environment's answer and its state after it.
+    """
+
+    waiting: int
+    taken: dict[str, tuple[Answer, Snapshot]] = field(default_factory=dict)
+
+
+@dataclass
 class Leaf:
     """An episode in progress.
 
@@ -62,6 +78,9 @@ class Leaf:
         return_: shaped rewards so far.
         turn_tokens: of the present turn, a forced prefix included.
         turn_entropies: nats, like ``turn_tokens``.
+        turn_values: of the value head, like ``turn_tokens``; empty without one.
+        survival: product of the survival probabilities of its roulettes.
+        crossroads: the state at which it stands, where it shares that with other episodes.
         marks: turns to which a retrospective rule may come back.
         branches: branch points that it has.
     """
@@ -81,10 +100,17 @@ class Leaf:
     return_: float = 0.0
     turn_tokens: list[int] = field(default_factory=list)
     turn_entropies: list[float] = field(default_factory=list)
+    turn_values: list[float] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
     branches: int = 0
+    survival: float = 1.0
+    crossroads: Crossroads | None = None
+
+    def turn(self) -> Turn:
+        """The present turn, sampled and not yet played, as rules may see it."""
+        draw = float(uniforms(self.seed, TURN_DRAWS + self.step))
+        return Turn(self.step, tuple(self.turn_entropies), self.branches, tuple(self.turn_values), self.survival, draw)
 
     def mark(self) -> Mark:
-        """The present turn, sampled and not yet played."""
-        turn = Turn(self.step, tuple(self.turn_entropies), self.branches)
-        return Mark(turn, self.turn_start, list(self.turn_tokens), self.invalid, self.transcript.fork())
+        """The present turn, and what it takes to come back to it."""
+        return Mark(self.turn(), self.turn_start, list(self.turn_tokens), self.invalid, self.transcript.fork())

@@ -88,7 +88,7 @@ class Policy:
 
     def engine(self) -> TransformersEngine:
         """An engine that samples from the present weights."""
-        return TransformersEngine(self.model.eval(), self.context)
+        return TransformersEngine(self.model.eval(), self.context, self.value_head)
 
     def parameters(self) -> list[nn.Parameter]:
         """Everything that learns."""

@@ -1,26 +1,22 @@
 """The one rollout harness: any snapshottable environment, any engine, any plan -> trees.
 
 Invariant: a token is sampled from exactly the transcript on its path, a fork shares
-both the environment's state and the engine's cache, nothing that decides a causal branch
-is later than its decision token, and every fork of the environment is closed.
+both the environment's state and the engine's cache, and nothing that decides a causal branch
+or a roulette is later than its decision token.
 """
 
 from __future__ import annotations
 
-import pickle
-import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from algos.base import BranchRule, Plan
+from algos.base import BranchRule, Plan, RouletteRule
 from algos.engines.base import Completion, Engine, Request, Sampling
-from algos.episodes import Leaf, Mark, TextEnv, threads_for
-from algos.ledger import Ledger
+from algos.episodes import Answer, Crossroads, Leaf, Mark, TextEnv
+from algos.forks import Forks
+from algos.ledger import Ledger, saved_by_stopping
 from algos.prompts import PromptFormat
-from algos.seeds import derive_seed
+from algos.seeds import COIN_DRAWS, derive_seed, uniforms
 from algos.tree import ROOT, Outcome, Tree
 from sandgym.core import SandboxError
 
@@ -31,17 +27,28 @@ class RolloutConfig:
 
     Attributes:
         success_weight: the return is (1 - w) * sum of rewards + w * success.
+        discount: what is earned after t earlier actions counts discount**t of it; below 1, the sooner of two wins
+            has the higher return.
         max_invalid_actions: an episode ends with what it has after so many actions that
             the environment did not understand (None: never).
         max_live: episodes played at once; bounds memory.
+        copy_steps: whether an action that two siblings choose at the same state is taken once and its result
+            copied; changes nothing but the time in environments.
     """
 
     success_weight: float = 0.5
+    discount: float = 1.0
     max_invalid_actions: int | None = 2
     max_live: int = 192
+    copy_steps: bool = True
 
 
-_Answer = tuple[str, Any, bool, bool, dict[str, Any]]
+Coin = Callable[[float, int, int], bool]
+
+
+def fair_coin(probability: float, seed: int, step: int) -> bool:
+    """Whether an episode goes on, decided by draw ``step`` of its seed's own stream for roulettes."""
+    return bool(uniforms(seed, COIN_DRAWS + step) < probability)
 
 
 class Rollout:
@@ -53,16 +60,23 @@ class Rollout:
         prompts: the transcript's format.
         config: how episodes are played.
         ledger: counts what is spent.
+        coin: says with a given probability, for an episode's seed and a step, that it goes on.
     """
 
     def __init__(
-        self, env: TextEnv, engine: Engine, prompts: PromptFormat, config: RolloutConfig, ledger: Ledger
+        self,
+        env: TextEnv,
+        engine: Engine,
+        prompts: PromptFormat,
+        config: RolloutConfig,
+        ledger: Ledger,
+        coin: Coin = fair_coin,
     ) -> None:
         self.env, self.engine, self.prompts = env, engine, prompts
         self.config, self.ledger = config, ledger
+        self._coin = coin
         self._instructions: str = env.unwrapped.instructions  # type: ignore[attr-defined]
-        self._open: dict[int, TextEnv] = {}
-        self._pool: ThreadPoolExecutor | None = None
+        self._forks = Forks(env, ledger, config.copy_steps)
 
     def collect(
         self,
@@ -86,13 +100,8 @@ class Rollout:
         Raises:
             ValueError: a task's prompt leaves no room for an action.
         """
-        threads = threads_for(self.env)
-        try:
-            with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as self._pool:
-                return self._play(tasks, plan, sampling, seed, version, progress)
-        finally:
-            for env in list(self._open.values()):  # of episodes that an exception cut off
-                self._close(env)
+        with self._forks.session():
+            return self._play(tasks, plan, sampling, seed, version, progress)
 
     def _play(
         self,
@@ -108,24 +117,30 @@ class Rollout:
         trees = [Tree(task, version) for task in tasks]
         live: list[Leaf] = []
         waiting = list(range(len(tasks)))[::-1]
-        ended_before = self.ledger.episodes + self.ledger.failed
+        ended_before = self._ended()
         while live or waiting:
             while waiting and (not live or len(live) + plan.roots <= self.config.max_live):
                 index = waiting.pop()
                 live += self._start(trees[index], index, plan, seed, sampling.max_tokens)
-            live = self._turn(trees, live, plan.rule, sampling)
+            live = self._turn(trees, live, plan, sampling)
             if progress is not None:
-                progress(self.ledger.episodes + self.ledger.failed - ended_before)
+                progress(self._ended() - ended_before)
         self.ledger.encoded_tokens += self.engine.encoded_tokens - encoded
+        steps, tokens = saved_by_stopping(trees)
+        self.ledger.saved_steps += steps
+        self.ledger.saved_tokens += tokens
         return trees
+
+    def _ended(self) -> int:
+        return self.ledger.episodes + self.ledger.failed + self.ledger.stopped
 
     def _start(self, tree: Tree, index: int, plan: Plan, seed: int, max_tokens: int) -> list[Leaf]:
         """Reset the task once, encode its prompt once, fork both."""
         try:
-            with self._env_time():
+            with self._forks.timed():
                 observation, _ = self.env.reset(seed=derive_seed(seed, index, "reset"), options={"task": tree.task_id})
-            envs = self._fork(self.env, plan.roots)
-            self._count_snapshots(self.env, plan.roots)
+            envs = self._forks.fork(self.env, plan.roots)
+            self._forks.count_snapshots(self.env, plan.roots)
         except SandboxError as error:
             tree.info["failure"] = str(error)
             self.ledger.failed += plan.roots
@@ -141,53 +156,87 @@ class Rollout:
         tree.segments[ROOT].read(prompt, 0)
         trunk = self.engine.open()
         self.engine.encode(trunk, prompt[:-1])
+        crossroads = Crossroads(plan.roots)
         leaves = []
         for root, env in enumerate(envs):
             sequence = self.engine.fork(trunk, len(prompt) - 1)
             key = derive_seed(seed, index, root)
             leaves.append(
                 Leaf(
-                    index, tree.grow(ROOT), env, transcript.fork(), sequence, key, prompt[-1:], len(prompt), len(prompt)
+                    tree=index,
+                    segment=tree.grow(ROOT),
+                    env=env,
+                    transcript=transcript.fork(),
+                    sequence=sequence,
+                    seed=key,
+                    pending=prompt[-1:],
+                    position=len(prompt),
+                    turn_start=len(prompt),
+                    crossroads=crossroads,
                 )
             )
         self.engine.close(trunk)
         return leaves
 
-    def _turn(self, trees: list[Tree], live: list[Leaf], rule: BranchRule | None, sampling: Sampling) -> list[Leaf]:
+    def _turn(self, trees: list[Tree], live: list[Leaf], plan: Plan, sampling: Sampling) -> list[Leaf]:
         """One action for every live episode; returns the episodes that are live afterwards."""
         requests = [
             Request(leaf.sequence, leaf.pending, leaf.seed, sampling.max_tokens - len(leaf.turn_tokens))
             for leaf in live
         ]
         completions = self.engine.generate(requests, sampling, self.prompts.stop)
-        siblings: list[list[Leaf]] = []
+        rule = plan.rule
+        after: list[Leaf] = []
+        going: list[Leaf] = []
         for leaf, completion in zip(live, completions, strict=True):
             tree = trees[leaf.tree]
             self._write(tree, leaf, completion)
-            siblings.append([])
             if rule is not None and leaf.backbone:
                 mark = leaf.mark()
                 if rule.retrospective:
                     self._remember(tree, leaf, mark)
                 else:
-                    siblings[-1] = self._branch(tree, leaf, mark, rule)
-        after: list[Leaf] = []
-        for leaf, new, answer in zip(live, siblings, self._answers(live), strict=True):
+                    after += self._branch(tree, leaf, mark, rule)
+            if plan.roulette is None or self._survives(tree, leaf, plan.roulette):
+                going.append(leaf)
+        for leaf, answer in zip(going, self._forks.step(going), strict=True):
             tree = trees[leaf.tree]
-            after += new
             if self._step(tree, leaf, answer, sampling.max_tokens):
                 after.append(leaf)
                 continue
             if rule is not None and leaf.backbone and rule.retrospective:
                 after += self._branch_finished(tree, leaf, rule)
-            self.engine.close(leaf.sequence)
-            self._close(leaf.env)
+            self._end(leaf)
         return after
 
+    def _end(self, leaf: Leaf) -> None:
+        self.engine.close(leaf.sequence)
+        self._forks.close(leaf.env)
+
+    def _survives(self, tree: Tree, leaf: Leaf, rule: RouletteRule) -> bool:
+        """Let chance stop an episode where the rule says so; False when it did."""
+        roulette = rule.spin(leaf.turn())
+        if roulette is None or roulette.survival >= 1.0:
+            return True
+        expected = leaf.return_ + roulette.expected
+        leaf.segment = tree.roulette(leaf.segment, roulette.survival, expected)
+        if self._coin(roulette.survival, leaf.seed, leaf.step):
+            leaf.survival *= roulette.survival
+            return True
+        tree.segments[leaf.segment].outcome = Outcome(expected, steps=leaf.step, stopped=True)
+        self.ledger.stopped += 1
+        if leaf.crossroads is not None:
+            leaf.crossroads.waiting -= 1
+        self._end(leaf)
+        return False
+
     def _write(self, tree: Tree, leaf: Leaf, completion: Completion) -> None:
-        tree.segments[leaf.segment].write(completion.tokens, completion.logprobs, completion.entropies, leaf.step)
+        tree.segments[leaf.segment].write(
+            completion.tokens, completion.logprobs, completion.entropies, leaf.step, completion.values
+        )
         leaf.turn_tokens += completion.tokens
         leaf.turn_entropies += completion.entropies
+        leaf.turn_values += completion.values or []
         leaf.position += len(completion.tokens)
         self.ledger.generated_tokens += len(completion.tokens)
 
@@ -196,7 +245,7 @@ class Rollout:
         leaf.marks.append(mark)
         try:
             mark.snapshot = leaf.env.snapshot()
-            self._count_snapshots(leaf.env, 1)
+            self._forks.count_snapshots(leaf.env, 1)
         except SandboxError as error:  # it costs the branch, not the backbone
             tree.info["failure"] = str(error)
 
@@ -206,12 +255,18 @@ class Rollout:
         if token is None:
             return []
         try:
-            envs = self._fork(leaf.env, rule.children - 1)
-            self._count_snapshots(leaf.env, rule.children - 1)
+            envs = self._forks.fork(leaf.env, rule.children - 1)
+            self._forks.count_snapshots(leaf.env, rule.children - 1)
         except SandboxError as error:  # it costs the branch, not the backbone
             tree.info["failure"] = str(error)
             return []
-        return self._siblings(tree, leaf, mark, token, envs)
+        if leaf.crossroads is None:
+            leaf.crossroads = Crossroads(1)
+        leaf.crossroads.waiting += len(envs)
+        siblings = self._siblings(tree, leaf, mark, token, envs, rule.share(leaf.branches))
+        for sibling in siblings:
+            sibling.crossroads = leaf.crossroads
+        return siblings
 
     def _branch_finished(self, tree: Tree, leaf: Leaf, rule: BranchRule) -> list[Leaf]:
         """Branch a finished backbone at the turns that a retrospective rule chooses."""
@@ -221,19 +276,22 @@ class Rollout:
             if mark.snapshot is None:
                 continue
             try:
-                envs = self._fork(leaf.env, rule.children - 1)
+                envs = self._forks.fork(leaf.env, rule.children - 1)
                 for env in envs:
                     env.restore(mark.snapshot)
             except SandboxError as error:
                 tree.info["failure"] = str(error)
                 continue
-            leaves += self._siblings(tree, leaf, mark, token, envs)
+            leaves += self._siblings(tree, leaf, mark, token, envs, 1.0)
         return leaves
 
-    def _siblings(self, tree: Tree, leaf: Leaf, mark: Mark, token: int, envs: list[TextEnv]) -> list[Leaf]:
+    def _siblings(
+        self, tree: Tree, leaf: Leaf, mark: Mark, token: int, envs: list[TextEnv], share: float
+    ) -> list[Leaf]:
         """Alternatives to a backbone from one of its tokens on; the tokens before it are forced."""
         position = mark.position + token
         head, tail = tree.branch(leaf.segment, position)
+        tree.segments[tail].share = share
         if head == leaf.segment:
             leaf.segment = tail
         branch, leaf.branches = leaf.branches, leaf.branches + 1
@@ -259,6 +317,8 @@ class Rollout:
                     return_=paid,
                     turn_tokens=mark.tokens[:token],
                     turn_entropies=list(mark.turn.entropies[:token]),
+                    turn_values=list(mark.turn.values[:token]),
+                    survival=mark.turn.survival,
                 )
             )
         return siblings
@@ -267,20 +327,7 @@ class Rollout:
     def _token_before(tree: Tree, head: int) -> int:
         return next(tree.segments[i].tokens[-1] for i in reversed(tree.path(head)) if len(tree.segments[i]))
 
-    def _answers(self, live: Sequence[Leaf]) -> list[_Answer | SandboxError]:
-        """What the environments answer to the actions; those that wait for other processes are asked at once."""
-        with self._env_time():
-            return list(self._pool.map(_answer, live) if self._pool is not None else map(_answer, live))
-
-    @contextmanager
-    def _env_time(self) -> Iterator[None]:
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.ledger.env_seconds += time.perf_counter() - started
-
-    def _step(self, tree: Tree, leaf: Leaf, answer: _Answer | SandboxError, max_tokens: int) -> bool:
+    def _step(self, tree: Tree, leaf: Leaf, answer: Answer | SandboxError, max_tokens: int) -> bool:
         """Enter the environment's answer; False when the episode is over."""
         segment = tree.segments[leaf.segment]
         if isinstance(answer, SandboxError):
@@ -289,7 +336,6 @@ class Rollout:
             self.ledger.failed += 1
             return False
         observation, reward, terminated, truncated, info = answer
-        self.ledger.env_steps += 1
         leaf.invalid += not info.get("action_valid", True)
         limit = self.config.max_invalid_actions
         given_up = limit is not None and leaf.invalid >= limit
@@ -298,6 +344,7 @@ class Rollout:
         over = terminated or truncated or given_up or full
         weight = self.config.success_weight
         shaped = (1 - weight) * float(reward) + weight * (over and info["success"])
+        shaped *= self.config.discount**leaf.step
         segment.pay(shaped)
         leaf.return_ += shaped
         if over:
@@ -311,27 +358,5 @@ class Rollout:
         leaf.pending = [leaf.turn_tokens[-1], *following]
         leaf.position += len(following)
         leaf.turn_start, leaf.step = leaf.position, leaf.step + 1
-        leaf.turn_tokens, leaf.turn_entropies = [], []
+        leaf.turn_tokens, leaf.turn_entropies, leaf.turn_values = [], [], []
         return True
-
-    def _fork(self, env: TextEnv, count: int) -> list[TextEnv]:
-        """Forks that ``collect`` closes in the end if nobody did before."""
-        with self._env_time():
-            envs = env.fork(count)
-        self._open |= {id(fork): fork for fork in envs}
-        return envs
-
-    def _close(self, env: TextEnv) -> None:
-        del self._open[id(env)]
-        env.close()
-
-    def _count_snapshots(self, env: TextEnv, count: int) -> None:
-        self.ledger.snapshots += count
-        self.ledger.snapshot_bytes += count * len(pickle.dumps(env.snapshot(), pickle.HIGHEST_PROTOCOL))
-
-
-def _answer(leaf: Leaf) -> _Answer | SandboxError:
-    try:
-        return leaf.env.step(leaf.transcript.action(leaf.turn_tokens))
-    except SandboxError as error:
-        return error

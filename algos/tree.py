@@ -24,6 +24,8 @@ class Outcome:
         steps: environment steps from the reset to the end.
         truncated: ended by a limit (horizon, context), not by the world or by giving up.
         failed: the infrastructure failed; the leaf counts for nothing.
+        stopped: ended by roulette before its return was known; ``return_`` is the value estimate at that
+            point, and score, success and truncation mean nothing.
     """
 
     return_: float = 0.0
@@ -32,16 +34,26 @@ class Outcome:
     steps: int = 0
     truncated: bool = False
     failed: bool = False
+    stopped: bool = False
 
 
 @dataclass
 class Segment:
-    """A run of tokens without a branch.
+    """A run of tokens without a branch or a roulette inside.
 
     All lists have one entry per token. ``logprobs`` and ``entropies`` (nats, at the
     sampling temperature, over the whole vocabulary) are 0 where ``written`` is false;
-    ``rewards`` are shaped rewards paid right after the token; ``steps`` is the
-    environment step that the token belongs to.
+    so are ``values``, the value head's predictions before each token of the shaped
+    rewards still to come (0 everywhere without a value head); ``rewards`` are shaped
+    rewards paid right after the token; ``steps`` is the environment step that the token
+    belongs to.
+
+    Attributes:
+        share: the segment's weight among its siblings, fixed before the branch was
+            decided; only ratios count, and None among all of them means equal ones.
+        survival: the probability with which the episode went on from its parent here
+            (1: there was no roulette).
+        expected: with a roulette, the estimate of the return that was fixed before it.
     """
 
     parent: int | None
@@ -49,10 +61,14 @@ class Segment:
     written: list[bool] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     entropies: list[float] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
     rewards: list[float] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
     children: list[int] = field(default_factory=list)
     outcome: Outcome | None = None
+    share: float | None = None
+    survival: float = 1.0
+    expected: float = 0.0
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -61,16 +77,24 @@ class Segment:
         """Append environment text."""
         self.tokens += tokens
         self.written += [False] * len(tokens)
-        for column in (self.logprobs, self.entropies, self.rewards):
+        for column in (self.logprobs, self.entropies, self.values, self.rewards):
             column += [0.0] * len(tokens)
         self.steps += [step] * len(tokens)
 
-    def write(self, tokens: list[int], logprobs: list[float], entropies: list[float], step: int) -> None:
+    def write(
+        self,
+        tokens: list[int],
+        logprobs: list[float],
+        entropies: list[float],
+        step: int,
+        values: list[float] | None = None,
+    ) -> None:
         """Append tokens that the policy sampled."""
         self.tokens += tokens
         self.written += [True] * len(tokens)
         self.logprobs += logprobs
         self.entropies += entropies
+        self.values += values if values is not None else [0.0] * len(tokens)
         self.rewards += [0.0] * len(tokens)
         self.steps += [step] * len(tokens)
 
@@ -81,7 +105,7 @@ class Segment:
     def cut(self, at: int) -> Segment:
         """Remove and return everything from token ``at`` on, the outcome and children included."""
         tail = Segment(None)
-        for name in ("tokens", "written", "logprobs", "entropies", "rewards", "steps"):
+        for name in ("tokens", "written", "logprobs", "entropies", "values", "rewards", "steps"):
             column = getattr(self, name)
             setattr(tail, name, column[at:])
             del column[at:]
@@ -106,11 +130,23 @@ class Tree:
         self.segments[parent].children.append(index)
         return index
 
+    def roulette(self, segment: int, survival: float, expected: float) -> int:
+        """What follows a roulette at the end of ``segment``, which no longer grows; returns the new child's index.
+
+        Args:
+            segment: the last of its path.
+            survival: the probability of going on.
+            expected: estimate of the whole return, fixed before the roulette.
+        """
+        child = self.grow(segment)
+        self.segments[child].survival, self.segments[child].expected = survival, expected
+        return child
+
     def branch(self, segment: int, position: int) -> tuple[int, int]:
         """Branch the path that ends in ``segment`` before its token number ``position``.
 
         The tokens from there on become the first child; the segment before the branch
-        may be left empty. Positions count from the start of the tree's root.
+        may be left empty, and keeps its share and its roulette. Positions count from the start of the tree's root.
 
         Returns:
             Index of the segment that now ends at the branch, and of its first child.
@@ -163,8 +199,10 @@ class Tree:
         return [i for i, segment in enumerate(self.segments) if segment.outcome is not None]
 
     def outcomes(self) -> list[Outcome]:
-        """Outcomes of the leaves that did not fail."""
-        return [s.outcome for s in self.segments if s.outcome is not None and not s.outcome.failed]
+        """Outcomes of the leaves that were played to their end."""
+        return [
+            s.outcome for s in self.segments if s.outcome is not None and not (s.outcome.failed or s.outcome.stopped)
+        ]
 
     def unique_tokens(self) -> int:
         """Tokens stored, each once."""

@@ -43,11 +43,16 @@ class Request:
 
 @dataclass
 class Completion:
-    """Sampled tokens, the stop token included, with log-probs and entropies (nats)."""
+    """Sampled tokens, the stop token included, with log-probs and entropies (nats).
+
+    ``values`` are the value head's predictions of the shaped rewards still to come, of the
+    state before each token; None where the policy has no value head.
+    """
 
     tokens: list[int]
     logprobs: list[float]
     entropies: list[float]
+    values: list[float] | None = None
 
 
 class Engine(Protocol):

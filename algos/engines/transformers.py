@@ -15,6 +15,7 @@ from torch import Tensor
 
 from algos.engines.base import Completion, Request, Sampling
 from algos.engines.cache import Append, AppendLayout, DecodeLayout, SlotCache
+from algos.seeds import uniforms
 
 PREFILL_TOKENS = 4096
 COMPACT_SHARE = 0.25
@@ -26,12 +27,14 @@ class TransformersEngine:
     Args:
         model: a causal language model loaded with ``algos.attention.ATTENTION``.
         context: the longest sequence, in tokens.
+        value_head: hidden state -> value; None: completions have no values.
     """
 
-    def __init__(self, model: Any, context: int) -> None:
+    def __init__(self, model: Any, context: int, value_head: torch.nn.Linear | None = None) -> None:
         config = model.config
         head_size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         self.model = model
+        self._value_head = value_head
         self.context = context
         self.encoded_tokens = 0
         self._device = model.device
@@ -91,7 +94,7 @@ class TransformersEngine:
     @torch.no_grad()
     def generate(self, requests: Sequence[Request], sampling: Sampling, stop: frozenset[int]) -> list[Completion]:
         """See ``Engine.generate``."""
-        completions = [Completion([], [], []) for _ in requests]
+        completions = [Completion([], [], [], None if self._value_head is None else []) for _ in requests]
         if not requests:
             return completions
         hidden = self._append([(r.sequence, r.tokens) for r in requests])
@@ -106,12 +109,15 @@ class TransformersEngine:
         while True:
             draws = np.array([self._lengths[requests[i].sequence] for i in order])
             tokens, logprobs, entropies = self._sample(hidden, sampling.temperature, seeds[order], draws)
+            values = self._value_head(hidden.float())[:, 0].cpu().numpy() if self._value_head is not None else None
             for row, i in enumerate(order):
                 if not done[i]:
                     completion = completions[i]
                     completion.tokens.append(int(tokens[row]))
                     completion.logprobs.append(float(logprobs[row]))
                     completion.entropies.append(float(entropies[row]))
+                    if values is not None and completion.values is not None:
+                        completion.values.append(float(values[row]))
             counts[order] += ~done[order]
             done[order] |= np.isin(tokens, stops) | (counts[order] >= limits[order])
             if done.all():
@@ -208,17 +214,3 @@ class TransformersEngine:
             tokens = logits.argmax(-1)
         chosen = logprobs.gather(1, tokens[:, None])[:, 0]
         return tokens.cpu().numpy(), chosen.cpu().numpy(), entropies.cpu().numpy()
-
-
-def uniforms(seeds: Any, draws: Any) -> Any:
-    """Uniform numbers in [0, 1) from counters: SplitMix64 of (seed, draw), shape of ``seeds``.
-
-    Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
-    """
-    with np.errstate(over="ignore"):
-        z = np.asarray(seeds, np.uint64) + np.asarray(draws, np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        z = z + np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z = z ^ (z >> np.uint64(31))
-    return (z >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -24,6 +24,9 @@ class ForcedRule:
     at: dict[int, int]
     retrospective: bool = False
 
+    def share(self, branches: int) -> float:
+        return 1.0
+
     def choose(self, turn: Turn) -> int | None:
         token = self.at.get(turn.step)
         return token if token is not None and token < len(turn.entropies) else None
