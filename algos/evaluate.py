@@ -7,13 +7,14 @@ again gives the same numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import bootstrap
 
+from algos.actions import Turns, turns
 from algos.base import Plan
 from algos.engines.base import Sampling
 from algos.episodes import TextEnv
@@ -66,13 +67,17 @@ class Statistic:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Results of one way of playing: arrays of shape (tasks, samples), NaN where the infrastructure failed."""
+    """Results of one way of playing: arrays of shape (tasks, samples), NaN where the infrastructure failed.
+
+    ``actions`` has the tokens of each task's and sample's actions, empty where the infrastructure failed.
+    """
 
     tasks: tuple[str, ...]
     temperature: float
     success: npt.NDArray[np.float64]
     score: npt.NDArray[np.float64]
     steps: npt.NDArray[np.float64]
+    actions: tuple[tuple[Turns, ...], ...] = field(default=(), compare=False, repr=False)
 
     def summary(self) -> dict[str, Any]:
         """Success and score with intervals, mean steps, and what was played."""
@@ -120,10 +125,13 @@ def evaluate(
         report = (lambda n, before=before: progress(before + n, total)) if progress is not None else None
         trees = rollout.collect(tasks, Plan(samples), sampling, config.seed, progress=report)
         columns = np.full((3, len(tasks), samples), np.nan)
+        actions: list[list[Turns]] = [[()] * samples for _ in tasks]
         for t, tree in enumerate(trees):
             for s, child in enumerate(tree.segments[ROOT].children):
                 outcome = tree.segments[child].outcome
                 if outcome is not None and not outcome.failed:
                     columns[:, t, s] = outcome.success, outcome.score, outcome.steps
-        results[name] = Evaluation(tuple(tasks), temperature, *columns)
+                    actions[t][s] = turns(tree, child)
+        success, score, steps = columns
+        results[name] = Evaluation(tuple(tasks), temperature, success, score, steps, tuple(map(tuple, actions)))
     return results

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -29,6 +31,18 @@ def print_facts(out: Console, facts: Mapping[str, str]) -> None:
     for name, text in facts.items():
         grid.add_row(name, Text(text))
     out.print(grid)
+
+
+@contextmanager
+def progress_bar(out: Console, what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar in a terminal, moved by calls with (done, in all)."""
+    bar = Progress(
+        TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+        console=out, transient=True, disable=not out.is_terminal,
+    )  # fmt: skip
+    with bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def duration(seconds: float) -> str:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from cli.console import console
+from cli.console import console, progress_bar
 from cli.environments import describe_data, environment_id, make
 from cli.errors import CommandError, UsageError
 from cli.runs import configuration, open_run, quiet_transformers
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from algos.evaluate import Evaluation
     from algos.policy import Policy
     from algos.runfolder import RunFolder
+    from sandgym.panels import Panel
 
 EXAMPLES = "\n\n".join(
     (
@@ -32,12 +31,17 @@ EXAMPLES = "\n\n".join(
         "sandgym eval runs/webshop-bpo-0-1 --checkpoint start --temperature 0.5 --samples 8",
         "sandgym eval runs/webshop-bpo-0-1 --panel webshop/test --out test.json",
         "sandgym eval ./my-model --env webshop",
+        "sandgym eval runs/webshop-bpo-0-1 --panel webshop/test --out ./my-submission",
+        "sandgym eval expert --env webshop --panel webshop/test --out ./expert",
     )
 )
 
 
 def evaluate(
-    source: Annotated[str, typer.Argument(metavar="RUN_OR_MODEL", help="A run folder, a model folder or a hub id.")],
+    source: Annotated[
+        str,
+        typer.Argument(metavar="RUN_OR_MODEL", help="A run folder, a model folder or a hub id; or expert, or random."),
+    ],
     env: Annotated[str | None, typer.Option(help="Environment to play; a run knows its own.")] = None,
     checkpoint: Annotated[
         str | None, typer.Option(help="Of a run: latest (the default), start, or update-000010.")
@@ -49,7 +53,17 @@ def evaluate(
     panel: Annotated[str | None, typer.Option(help="A fixed panel, such as webshop/dev, instead of a split.")] = None,
     data: Annotated[str | None, typer.Option(help="bundled, official, or a folder; a run knows its own.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the numbers, each task's included, as JSON.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="FILE.json: write the numbers, each task's included. A folder, with --panel: write a submission to "
+            "the leaderboard."
+        ),
+    ] = None,
+    greedy: Annotated[
+        bool, typer.Option("--greedy", help="In a submission: the greedy episodes instead of the sampled ones.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of the sampled episodes.")] = None,
 ) -> None:
     """Play fixed tasks greedily and sampled; print success and score with 95 % intervals.
 
@@ -57,16 +71,22 @@ def evaluate(
     """
     if panel is not None and (split is not None or tasks is not None):
         raise UsageError("a panel fixes its tasks: give --panel, or --split and --tasks")
+    submitted = _submitted(out, panel, greedy)
+    if source in ("expert", "random") and not Path(source).exists():
+        _play_without_model(source, env, submitted, out, data, samples, seed)
+        return
     folder, config, path = _source(source, env, checkpoint)
     changes: dict[str, Any] = {"eval_split": split, "eval_tasks": tasks, "device": device}
-    changes["evaluation"] = _changed(config.evaluation, {"samples": samples, "temperature": temperature})
+    sampling = {"samples": samples, "temperature": temperature, "seed": seed}
+    changes["evaluation"] = _changed(config.evaluation, sampling)
     if data is not None:
         changes["env_options"] = {**config.env_options, "data": data}
     asked: TrainConfig = _changed(config, changes)
     if asked.evaluation.temperature <= 0:
         raise UsageError("--temperature must be positive; greedy episodes are always played too")
     printer = console()
-    results, tasks_played, types = _play(printer, asked, path, panel)
+    played = _play(printer, asked, path, panel)
+    results, tasks_played, types = played.results, played.words, played.types
     summary = {way: result.summary() for way, result in results.items()}
     name = path.name if folder is not None else source
     print_evaluations(printer, f"{name}: {tasks_played}", {"evaluation": summary})
@@ -74,9 +94,18 @@ def evaluate(
         print_success_by_type(printer, results, types)
     if folder is not None and panel is None and asked == config:
         _compare(printer, folder, path, summary)
-    if out is not None:
+    if out is None:
+        return
+    if submitted is None:
         _write(out, str(path), asked, panel, summary, results)
         printer.print(f"written to {out}", markup=False, soft_wrap=True)
+        return
+    from cli.submission import write_policy
+
+    result = results["greedy" if greedy else "sampled"]
+    with progress_bar(printer, "recording") as report:
+        write_policy(out, submitted, asked, played.policy, path, folder, result, played.ledger, report)
+    _say_what_next(printer, out)
 
 
 def _changed(config: Any, changes: dict[str, Any]) -> Any:
@@ -104,25 +133,75 @@ def _source(source: str, env: str | None, checkpoint: str | None) -> tuple[RunFo
     return None, configuration("rloo", environment_id(env), {"model": source}), path
 
 
-def _play(
-    printer: Console, config: TrainConfig, path: Path, panel: str | None
-) -> tuple[dict[str, Evaluation], str, list[str]]:
-    """The results, in words what was played, and the type of each task where tasks have types."""
+@dataclasses.dataclass(frozen=True)
+class _Played:
+    """What was played: results, tasks in words, the type of each where tasks have types, who played, what it took."""
+
+    results: dict[str, Evaluation]
+    words: str
+    types: list[str]
+    policy: Policy
+    ledger: dict[str, float]
+
+
+def _play(printer: Console, config: TrainConfig, path: Path, panel: str | None) -> _Played:
     env, tasks, words = _panel(config, panel) if panel is not None else _split(config)
     from algos.evaluate import evaluate as play
+    from algos.ledger import Ledger
     from algos.policy import Policy
 
     quiet_transformers(str(path))
     policy: Policy = Policy.load(path if path.exists() else str(path), config.device)
-    bar = Progress(
-        TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-        console=printer, transient=True, disable=not printer.is_terminal,
-    )  # fmt: skip
-    with bar:
-        task = bar.add_task("evaluating", total=len(tasks) * (1 + config.evaluation.samples))
-        report: Callable[[int, int], None] = lambda done, total: bar.update(task, completed=done)  # noqa: E731
-        results = play(policy, env, tasks, config.evaluation, progress=report)
-    return results, words, _types(env, tasks)
+    ledger = Ledger()
+    with progress_bar(printer, "evaluating") as report:
+        results = play(policy, env, tasks, config.evaluation, ledger, report)
+    return _Played(results, words, _types(env, tasks), policy, ledger.to_dict())
+
+
+def _submitted(out: Path | None, panel: str | None, greedy: bool) -> Panel | None:
+    """The panel of the submission that is wanted, if one is."""
+    if out is None or out.suffix == ".json":
+        if greedy:
+            raise UsageError("--greedy is for submissions: give --panel and, as --out, a folder")
+        return None
+    from cli.submission import check_out, leaderboard_panel
+
+    if panel is None:
+        raise UsageError(f"--out {out} is a folder, for a submission, which needs --panel; or name a .json file")
+    check_out(out)
+    return leaderboard_panel(panel)
+
+
+def _play_without_model(
+    name: str,
+    env: str | None,
+    panel: Panel | None,
+    out: Path | None,
+    data: str | None,
+    samples: int | None,
+    seed: int | None,
+) -> None:
+    """A submission of an environment's own expert, or of chance."""
+    from cli.submission import write_player
+
+    if panel is None or out is None:
+        raise UsageError(f"{name} plays for submissions: give --panel and, as --out, a folder")
+    if env is not None and environment_id(env) != panel.env_id:
+        raise UsageError(f"panel {panel.name} is of {panel.env_id}, not of {env}")
+    printer = console()
+    options = {} if data is None else {"data": data}
+    with progress_bar(printer, "playing") as report:
+        write_player(out, panel, name, options, samples or 1, 0 if seed is None else seed, report)
+    _say_what_next(printer, out)
+
+
+def _say_what_next(printer: Console, out: Path) -> None:
+    printer.print(
+        f"submission written to {out}; look at its submission.yaml and README.md, then: "
+        f"sandgym leaderboard submit {out}",
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 def _types(env: Any, tasks: list[str]) -> list[str]:
@@ -144,10 +223,11 @@ def _split(config: TrainConfig) -> tuple[Any, list[str], str]:
 
 
 def _panel(config: TrainConfig, name: str) -> tuple[Any, list[str], str]:
+    from leaderboard import panels
     from sandgym.panels import load_panel, verify
 
     try:
-        panel = load_panel(name)
+        panel = panels.load(name) if name in panels.names() else load_panel(name)
     except LookupError as error:
         raise UsageError(str(error)) from error
     if panel.env_id != config.env:

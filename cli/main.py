@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from cli import algos, bench, data, doctor, envs, evaluate, play, sft, train
+from cli import algos, bench, data, doctor, envs, evaluate, leaderboard, play, sft, train
 from cli.errors import Commands
 
 app = typer.Typer(
@@ -59,6 +59,7 @@ for _name, _command, _examples in (
     app.command(_name, help=_paragraphs(_command), epilog=_examples)(_command)
 app.add_typer(data.app, name="data")
 app.add_typer(bench.app, name="bench")
+app.add_typer(leaderboard.app, name="leaderboard")
 
 
 if __name__ == "__main__":

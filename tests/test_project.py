@@ -19,7 +19,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 FOLDERS = ("sandgym", "algos", "cli", "leaderboard", "benchmarks", "tests", "docs", ".ci", ".github")
 TEXT = {"", ".py", ".md", ".json", ".toml", ".yaml", ".yml", ".svg", ".html"}
-HEAVY = ("torch", "transformers", "tokenizers", "scipy", "pandas", "matplotlib", "spacy", "rapidfuzz", "regex", "rich")
+HEAVY = ("pydantic", "torch", "transformers", "tokenizers", "scipy", "pandas", "matplotlib", "spacy", "rapidfuzz", "regex", "rich")
 
 
 def files(*folders: str, suffixes: set[str] | None = None) -> list[Path]:
@@ -106,6 +106,7 @@ def test_the_readme_names_the_algorithms_and_the_environments_there_are():
     [
         ("sandgym", ("algos", "cli", "leaderboard", "benchmarks", "torch", "transformers")),
         ("algos", ("cli", "leaderboard", "benchmarks")),
+        ("leaderboard", ("cli", "benchmarks", "torch", "transformers", "scipy")),
         ("cli", ("benchmarks",)),
     ],
 )
@@ -167,12 +168,12 @@ def test_every_import_is_of_a_declared_dependency():
     lines = [*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)]
     declared = {re.split(r"[\[<>=~!]", line)[0].lower() for line in lines} | {"cloudpickle"}  # Gymnasium brings it
     providers = metadata.packages_distributions() | {"docker": ["docker"], "spacy": ["spacy"], "vllm": ["vllm"]}
-    own = {"sandgym", "algos", "cli", "benchmarks", "tests", *(path.stem for path in files("tests", suffixes={".py"}))}
+    own = {"sandgym", "algos", "cli", "leaderboard", "benchmarks", "tests", *(path.stem for path in files("tests", suffixes={".py"}))}
     # The recorder runs in an interpreter that has TextWorld.
     elsewhere = {("alfworld_textworld.py", "textworld"), ("alfworld_textworld.py", "alfworld")}
     undeclared = {
         (path.name, name)
-        for path in files("sandgym", "algos", "cli", "benchmarks", "tests", suffixes={".py"})
+        for path in files("sandgym", "algos", "cli", "leaderboard", "benchmarks", "tests", suffixes={".py"})
         for name in {name.partition(".")[0] for name in imported(path)} - own - set(sys.stdlib_module_names)
         if not {provider.lower() for provider in providers.get(name, [name])} & declared
     }
