@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import gymnasium
 import typer
 from rich.console import Console
 from rich.table import Column, Table
@@ -117,6 +118,7 @@ def verify(
         _refuse(str(root), error)
     options = _options(jobs, data, fresh)
     found: list[tuple[Path, Verified | SubmissionError]] = []
+    unable: list[Path] = []
     for path in chosen:
         try:
             with progress_bar(out, path.name) as report:
@@ -126,14 +128,19 @@ def verify(
         except SubmissionError as error:
             _print_problems(str(path), error)
             found.append((path, error))
+        except gymnasium.error.Error as error:  # the data or a sandbox is lacking here
+            print_error(f"{path} cannot be verified on this machine: {error}")
+            unable.append(path)
     if table is not None:
         from leaderboard.markdown import checks
 
         table.write_text(checks(found), encoding="utf-8")
     refused = [path for path, result in found if isinstance(result, SubmissionError)]
     if refused:
-        raise CommandError(f"{len(refused)} of {len(found)} submissions are refused")
-    out.print(f"{len(found)} submissions verified")
+        raise CommandError(f"refused: {len(refused)} of {len(chosen)}")
+    if unable:
+        raise CommandError(f"not verified: {len(unable)} of {len(chosen)}")
+    out.print(f"verified: {len(found)} of {len(chosen)}")
 
 
 @app.command(epilog="Example:\n\nsandgym leaderboard render")

@@ -25,7 +25,10 @@ LEGEND = (
     "in points, on the same tasks; the rank counts the methods that are better beyond the intervals, so that "
     "overlapping ones tie; references have no rank."
 )
-_HEADER = ("rank", "method", "track", "success", "score", "IQM", "difference", "episodes", "sampling", "overlap")
+_HEADER = (
+    *("rank", "method", "track", "success", "score", "IQM", "difference", "success by seed", "episodes", "sampling"),
+    "overlap",
+)
 
 
 def escape(text: str) -> str:
@@ -106,6 +109,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         number(row["score"]),
         f"{100 * row['interquartile_mean']['value']:.1f}",
         points(row["difference"]),
+        ", ".join(f"{100 * run['success']:.1f}" for run in row["per_seed"]),
         played(row),
         sampling(row),
         row["overlap"],

@@ -82,10 +82,10 @@ def _row(row: Row) -> str:
         (row["rank"], "" if row["rank"] is None else str(row["rank"])),
         (row["method"], link),
         (row["track"], escape(row["track"])),
-        (row["success"]["value"], _number(row["success"])),
+        (row["success"]["value"], _per_seed(row)),
         (row["score"]["value"], _number(row["score"])),
         (row["interquartile_mean"]["value"], _number(row["interquartile_mean"])),
-        (row["difference"] and row["difference"]["value"], markdown.points(row["difference"])),
+        (row["difference"] and row["difference"]["value"], _spaced(markdown.points(row["difference"]))),
         (row["steps"], f"{row['steps']:.1f}"),
         (trained.get("env_steps"), _count(trained.get("env_steps"))),
         (trained.get("trained_tokens"), _count(trained.get("trained_tokens"))),
@@ -100,8 +100,22 @@ def _row(row: Row) -> str:
 
 
 def _number(measure: dict[str, float]) -> str:
-    value, _, interval = markdown.number(measure).partition(" ")
-    return f'{value} <span class="interval">{interval}</span>'
+    return _spaced(markdown.number(measure))
+
+
+def _spaced(number: str) -> str:
+    """A number and, smaller, its interval."""
+    value, _, interval = number.partition(" ")
+    return f'{value} <span class="interval">{interval}</span>' if interval else value
+
+
+def _per_seed(row: Row) -> str:
+    """What each run of a row earned, as a hint."""
+    told = "; ".join(
+        f"seed {run['seed']}: success {100 * run['success']:.1f} %, score {100 * run['score']:.1f}"
+        for run in row["per_seed"]
+    )
+    return f'<span title="{escape(told)}">{_number(row["success"])}</span>'
 
 
 def _count(value: float | None) -> str:

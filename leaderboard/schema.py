@@ -7,7 +7,6 @@ are one printable line.
 from __future__ import annotations
 
 import json
-import math
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -229,7 +228,7 @@ class Submission(Strict):
         contact: how to reach the authors.
     """
 
-    version: Literal[1]
+    version: Annotated[int, Field(ge=VERSION, le=VERSION)]
     panel: PanelPin
     shown: Shown
     method: Method
@@ -280,7 +279,7 @@ def _check_plain(value: Any, depth: int) -> None:
             _check_plain(member, depth - 1)
     elif isinstance(value, bool) or value is None or isinstance(value, str):
         return
-    elif not isinstance(value, int | float) or not math.isfinite(value) or abs(value) > _LARGEST:
+    elif not isinstance(value, int | float) or not abs(value) <= _LARGEST:  # nor is NaN
         raise ValueError(f"config holds a {type(value).__name__} that is not plain and finite")
 
 
