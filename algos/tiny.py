@@ -17,6 +17,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from algos.attention import ATTENTION
+from algos.induction import add_induction_head
 from algos.prompts import IDENTIFIER, MARKERS, NAMES
 
 WORDS = r"▁\[\w+\]|▁?[^\W\d_]+(?:['’-]\w+)+|▁?\d+|\.\d+|▁?[^\w▁]"
@@ -24,7 +25,10 @@ WORDS = r"▁\[\w+\]|▁?[^\W\d_]+(?:['’-]\w+)+|▁?\d+|\.\d+|▁?[^\w▁]"
 
 @dataclass(frozen=True)
 class TinyConfig:
-    """Size of the model; about 1.2 million parameters."""
+    """Size of the model; about 1.2 million parameters.
+
+    ``induction`` gives the fresh model an induction head (see ``algos.induction``), so that it copies from the start.
+    """
 
     vocabulary: int = 2000
     hidden: int = 128
@@ -34,6 +38,7 @@ class TinyConfig:
     intermediate: int = 384
     context: int = 4096
     rope_theta: float = 500_000.0
+    induction: bool = False
 
 
 def build_tokenizer(texts: Iterable[str], config: TinyConfig, lowercase: bool) -> PreTrainedTokenizerFast:
@@ -88,4 +93,6 @@ def build_model(tokenizer: Any, config: TinyConfig, seed: int) -> LlamaForCausal
     )
     # Embeddings of length 1: a token that attention copies is the output's favourite from the first step on.
     torch.nn.init.normal_(model.get_input_embeddings().weight, std=config.hidden**-0.5)
+    if config.induction:
+        add_induction_head(model, seed)
     return model
