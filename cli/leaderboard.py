@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import gymnasium
 import typer
@@ -93,6 +93,26 @@ def submit(
         _refuse(str(folder), error)
     _say_passed(out, str(folder), verified)
     out.print(f"put in {place}; next: sandgym leaderboard render", markup=False, soft_wrap=True)
+
+
+@app.command(epilog="Example:\n\nsandgym leaderboard join ./seed-0 ./seed-1 ./seed-2 --out ./three-seeds")
+def join(
+    folders: Annotated[list[Path], typer.Argument(help="Submissions of one method that differ in their seeds.")],
+    out: Annotated[Path, typer.Option(help="Folder of the joint submission.")],
+) -> None:
+    """Make one submission of several: one method, trained and evaluated with several seeds."""
+    from leaderboard.join import join as join_all
+    from leaderboard.problems import SubmissionError
+
+    if len(folders) < 2:
+        raise UsageError("name at least two submissions")
+    try:
+        joint = join_all(folders, out)
+    except SubmissionError as error:
+        _refuse(str(out), error)
+    printer = console()
+    printer.print(f"{len(joint.runs)} runs, {joint.claims.episodes} episodes, in {out}", markup=False, soft_wrap=True)
+    printer.print(f"next: sandgym leaderboard submit {out}", markup=False, soft_wrap=True)
 
 
 @app.command(epilog="Examples:\n\nsandgym leaderboard verify\n\nsandgym leaderboard verify ./my-submission --jobs 2")
@@ -209,6 +229,6 @@ def _print_problems(name: str, error: SubmissionError) -> None:
         print_error(f"{name}: {problem}")
 
 
-def _refuse(name: str, error: SubmissionError) -> Any:
+def _refuse(name: str, error: SubmissionError) -> NoReturn:
     _print_problems(name, error)
     raise CommandError("the submission is refused") from None

@@ -1,6 +1,6 @@
 """Submissions to look at and to tamper with, of small panels of the bundled tasks."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import gymnasium
@@ -11,35 +11,44 @@ from leaderboard import panels
 from sandgym import ENV_IDS
 from sandgym.panels import Panel, make_panel
 
+Few = Callable[..., Panel]
 SIZES = {"webshop": 12, "alfworld": 4}
 
 
 @pytest.fixture(autouse=True, scope="session")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What was verified before is not remembered here, and what is verified here is forgotten."""
+    """What was verified before is not known here, and what is verified here is forgotten."""
     kept = pytest.MonkeyPatch()
-    kept.setenv("SANDGYM_DATA", str(tmp_path_factory.mktemp("data")))
+    folder = tmp_path_factory.mktemp("remembered")
+    kept.setattr("leaderboard.verify.data_root", lambda: folder)
     yield
     kept.undo()
 
 
 @pytest.fixture(scope="session")
-def small_panels(environment: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Panel]]:
-    """The first test tasks of an environment, each a panel ``<environment>/few`` that can be submitted to."""
+def few(environment: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Few]:
+    """Makes panels, by default ``<environment>/few``, of the first test tasks, which can be submitted to."""
     folder = tmp_path_factory.mktemp("panels")
     kept = pytest.MonkeyPatch()
-    made, definitions = {}, dict(panels.DEFINITIONS)
-    for name, size in SIZES.items():
-        env = gymnasium.make(ENV_IDS[name], split="test")
-        tasks = env.unwrapped.task_ids[:size]
-        panel = made[name] = make_panel(env, tasks, f"{name}/few")
-        definitions[panel.name] = panels.Definition(name, {"split": "test"}, size, "bundled")
-        (folder / f"{name}-few.json").write_text(panel.to_json())
     there = panels._file
-    kept.setattr(panels, "DEFINITIONS", definitions)
-    kept.setattr(panels, "_file", lambda n: folder / panels._file_name(n) if n.endswith("/few") else there(n))
-    yield made
+    kept.setattr(panels, "DEFINITIONS", dict(panels.DEFINITIONS))
+    kept.setattr(panels, "_file", lambda n: folder / panels._file_name(n) if "/few" in n else there(n))
+
+    def make(name: str, size: int, called: str = "few") -> Panel:
+        env = gymnasium.make(ENV_IDS[name], split="test")
+        panel = make_panel(env, env.unwrapped.task_ids[:size], f"{name}/{called}")  # type: ignore[attr-defined]
+        panels.DEFINITIONS[panel.name] = panels.Definition(name, {"split": "test"}, size, "bundled")  # type: ignore[index]
+        (folder / f"{name}-{called}.json").write_text(panel.to_json())
+        return panel
+
+    yield make
     kept.undo()
+
+
+@pytest.fixture(scope="session")
+def small_panels(few: Few) -> dict[str, Panel]:
+    """Small panels of the environments that live in memory."""
+    return {name: few(name, size) for name, size in SIZES.items()}
 
 
 @pytest.fixture(scope="session")
