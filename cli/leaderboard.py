@@ -124,21 +124,27 @@ def verify(
     data: Data = None,
     fresh: Fresh = False,
     root: Root = _ROOT,
+    since: Annotated[
+        Path | None, typer.Option(metavar="ROOT", help="Only submissions that another leaderboard's folder has not.")
+    ] = None,
     table: Annotated[Path | None, typer.Option(help="Also write what was found, as a Markdown table.")] = None,
 ) -> None:
     """Replay every episode of submissions and compare each reward, observation, state and total."""
-    from leaderboard import results
+    from leaderboard import markdown
     from leaderboard.problems import SubmissionError
     from leaderboard.verify import verify as verify_one
 
+    if paths and since is not None:
+        raise UsageError("--since chooses the submissions: name none")
     out = console()
+    found: list[tuple[Path, Verified | Exception]] = []
     try:
-        chosen = list(paths) if paths else results.submissions(_check_root(root))
+        chosen = list(paths or ()) or _chosen(_check_root(root), since)
     except SubmissionError as error:
+        if table is not None:
+            table.write_text(markdown.checks([(root, error)]), encoding="utf-8")
         _refuse(str(root), error)
     options = _options(jobs, data, fresh)
-    found: list[tuple[Path, Verified | SubmissionError]] = []
-    unable: list[Path] = []
     for path in chosen:
         try:
             with progress_bar(out, path.name) as report:
@@ -150,17 +156,15 @@ def verify(
             found.append((path, error))
         except gymnasium.error.Error as error:  # the data or a sandbox is lacking here
             print_error(f"{path} cannot be verified on this machine: {error}")
-            unable.append(path)
+            found.append((path, error))
     if table is not None:
-        from leaderboard.markdown import checks
-
-        table.write_text(checks(found), encoding="utf-8")
+        table.write_text(markdown.checks(found), encoding="utf-8")
     refused = [path for path, result in found if isinstance(result, SubmissionError)]
     if refused:
-        raise CommandError(f"refused: {len(refused)} of {len(chosen)}")
-    if unable:
-        raise CommandError(f"not verified: {len(unable)} of {len(chosen)}")
-    out.print(f"verified: {len(found)} of {len(chosen)}")
+        raise CommandError(f"refused: {len(refused)} of {len(found)}")
+    if failed := [path for path, result in found if isinstance(result, Exception)]:
+        raise CommandError(f"not verified on this machine: {len(failed)} of {len(found)}")
+    out.print(f"verified: {len(found)} of {len(found)}")
 
 
 @app.command(epilog="Example:\n\nsandgym leaderboard render")
@@ -193,6 +197,12 @@ def _options(jobs: int | None, data: str | None, fresh: bool) -> Options:
     from leaderboard.verify import Options
 
     return Options(jobs or os.cpu_count() or 1, _overrides(data), fresh)
+
+
+def _chosen(root: Path, since: Path | None) -> list[Path]:
+    from leaderboard import results
+
+    return results.submissions(root) if since is None else results.changed(root, _check_root(since))
 
 
 def _overrides(data: str | None) -> dict[str, Any]:

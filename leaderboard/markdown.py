@@ -15,6 +15,7 @@ from leaderboard.results import Row
 from leaderboard.verify import Verified
 
 _PLAIN = re.compile(r"[^\w ,.()+%-]|_", re.ASCII)
+_TOLD = 5  # problems of a submission in a comment, which has a limit
 PROOF = (
     "Every number is computed from episodes that `sandgym leaderboard verify` replays. That proves that a score "
     "follows from the submitted actions, not who chose them: method, model and compute are the authors' own words."
@@ -58,14 +59,22 @@ def readme(results: dict[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def checks(found: Sequence[tuple[Path, Verified | SubmissionError]]) -> str:
-    """What a check of submissions found, for a comment on a pull request."""
+def checks(found: Sequence[tuple[Path, Verified | Exception]]) -> str:
+    """What a check of submissions found, for a comment on a pull request.
+
+    Args:
+        found: by folder, the submission that passed, the ``SubmissionError`` that refuses it, or the error that
+            kept this machine from verifying it.
+    """
     rows = []
     for path, result in found:
         name = escape(f"{path.parent.name}/{path.name}")
         if isinstance(result, SubmissionError):
-            told = "<br>".join(escape(str(problem)) for problem in result.problems)
+            told = "<br>".join(escape(str(problem)) for problem in result.problems[:_TOLD])
             rows.append((name, "refused", "", "", told))
+            continue
+        if isinstance(result, Exception):
+            rows.append((name, "not verified here", "", "", escape(str(result))))
             continue
         claims = result.folder.submission.claims
         numbers = (f"{100 * claims.success:.1f}", f"{100 * claims.score:.1f}")

@@ -14,6 +14,7 @@ import numpy as np
 
 from leaderboard import panels, statistics
 from leaderboard.problems import SubmissionError
+from leaderboard.records import MAX_FILE, read_bytes
 from leaderboard.statistics import Interval
 from leaderboard.verify import Options, Verified, verify
 
@@ -32,14 +33,40 @@ def submissions(root: Path) -> list[Path]:
         SubmissionError: something else lies among them.
     """
     base = root / "submissions"
+    environments = {panels.folder_of(name) for name in panels.DEFINITIONS}
     found: list[Path] = []
+    if root.is_symlink() or base.is_symlink():
+        raise SubmissionError("a leaderboard's folder of submissions is no link")
     for folder in sorted(base.iterdir()) if base.is_dir() else ():
-        if folder.name not in {panels.folder_of(name) for name in panels.DEFINITIONS} or not folder.is_dir():
+        if folder.name not in environments or folder.is_symlink() or not folder.is_dir():
             raise SubmissionError(f"{folder.name!a} does not belong in {base.name}")
         for path in sorted(folder.iterdir()):
             if not panels.FOLDER_NAME.fullmatch(path.name):
                 raise SubmissionError(f"{path.name!a} is not named <date>-<words in small letters>")
             found.append(path)
+    return found
+
+
+def changed(root: Path, base: Path) -> list[Path]:
+    """Folders of submissions that another leaderboard does not have, or has with other content.
+
+    Raises:
+        SubmissionError: one that the other has is gone, or something else lies among the submissions.
+    """
+    here, there = ({path.relative_to(each): path for path in submissions(each)} for each in (root, base))
+    if gone := sorted(set(there) - set(here)):
+        raise SubmissionError(*(f"{'/'.join(path.parts[1:])} is removed" for path in gone))
+    return [path for name, path in here.items() if name not in there or _content(path) != _content(there[name])]
+
+
+def _content(path: Path) -> dict[str, bytes | None]:
+    """Files of a submission; nothing for what cannot be one."""
+    found: dict[str, bytes | None] = {}
+    for member in path.iterdir():
+        try:
+            found[member.name] = read_bytes(member, MAX_FILE)
+        except SubmissionError:
+            found[member.name] = None
     return found
 
 

@@ -20,6 +20,7 @@ from leaderboard.problems import SubmissionError
 from leaderboard.render import render, rendered
 from leaderboard.results import results, submissions, verify_all
 from leaderboard.verify import Options, Verified, verify
+from sandgym.core import SandboxError
 from sandgym.panels import Panel
 
 EVIL = '<script>alert(1)</script> | [x](https://e.vil) **b** `c` @all "q" \' & _i_ <img src=x>'
@@ -162,9 +163,11 @@ def test_names_are_escaped_in_markdown(shown: dict[str, Any]) -> None:
 def test_a_comment_shows_what_was_found(verified: list[Verified], shop: Path) -> None:
     describe(shop, contact="@everyone <b>")
     problem = SubmissionError("| `@everyone` <img src=x>\n# heading", "second")
-    text = checks([(shop, problem), (verified[0].folder.path, verified[0])])
+    lacking = SandboxError("no <data> here")
+    text = checks([(shop, problem), (verified[0].folder.path, verified[0]), (shop, lacking)])
     lines = text.splitlines()
-    assert len(lines) == 4
+    assert len(lines) == 5
+    assert "not verified here" in lines[4]
     assert {line.count("|") for line in lines} == {6}
     assert "refused" in lines[2]
     assert "verified" in lines[3]
