@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.errors import CommandError, UsageError
+from sandgym.core import SandboxError
 
 if TYPE_CHECKING:
     from algos.config import TrainConfig
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from leaderboard.submit import Facts
     from sandgym.panels import Panel
 
+_TRIES = 3
 Progress = Callable[[int, int], None]
 
 
@@ -164,10 +166,20 @@ def _recorded(
     ]
     try:
         for number, key in enumerate(keys, 1):
-            yield key, record(env, panel, key, act(env, key))
+            yield key, _tried(lambda key=key: record(env, panel, key, act(env, key)))  # type: ignore[misc]
             progress(number, len(keys))
     finally:
         env.close()
+
+
+def _tried(play: Callable[[], Episode]) -> Episode:
+    """An episode, played again when this machine fails."""
+    for _ in range(_TRIES - 1):
+        try:
+            return play()
+        except SandboxError:
+            continue
+    return play()
 
 
 def _policy_facts(

@@ -5,7 +5,8 @@ Invariant: a record is a function of the panel, the arguments that it leaves ope
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import gymnasium
@@ -72,14 +73,12 @@ def record(env: gymnasium.Env[Any, Any], panel: Panel, key: Key, act: Act) -> Ep
     observation, info = env.reset(seed=chain.reset_seed(key.seed, key.place), options={"task": key.task})
     link = chain.root(panel.content_hash, key.task, key.seed, key.sample)
     steps: list[Step] = []
-    total = 0.0
     end: Literal["terminated", "truncated", "stopped"] = "stopped"
     while end == "stopped" and (action := act(observation, info)) is not None:
         observation, reward, terminated, truncated, info = env.step(action)
         seen, digest = chain.hash_observation(observation), chain.short(inner.state_digest)
         link = chain.link(link, action, float(reward), seen, digest)
         steps.append(_step(key, len(steps) + 1, action, float(reward), seen, digest, link))
-        total += float(reward)
         end = "terminated" if terminated else "truncated" if truncated else "stopped"
     if not steps:
         raise SubmissionError(Problem("there is no action", key.task, key.seed, key.sample))
@@ -89,12 +88,17 @@ def record(env: gymnasium.Env[Any, Any], panel: Panel, key: Key, act: Act) -> Ep
         sample=key.sample,
         steps=steps,
         end=end,
-        total=total,
+        total=total(steps),
         score=float(info["score"]),
         success=bool(info["success"]),
     )
     _check_size(episode, panel)
     return episode
+
+
+def total(steps: Sequence[Step]) -> float:
+    """Sum of the rewards, rounded once, so that it does not depend on the version of Python."""
+    return math.fsum(step.reward for step in steps)
 
 
 def _step(key: Key, number: int, action: str, reward: float, seen: str, digest: str, link: str) -> Step:

@@ -11,7 +11,7 @@ import gymnasium
 
 from leaderboard import chain
 from leaderboard.problems import Problem, shown
-from leaderboard.record import Key
+from leaderboard.record import Key, total
 from leaderboard.records import Limits
 from leaderboard.schema import Episode
 from sandgym.panels import Panel
@@ -30,9 +30,8 @@ def check_chain(episode: Episode, panel: Panel) -> list[Problem]:
         link = chain.link(link, step.action, step.reward, step.observation, step.digest)
         if step.chain != chain.short(link):
             return [Problem(f"hash chain: submitted {step.chain}, computed {chain.short(link)}", *where, number)]
-    total = sum((step.reward for step in episode.steps), 0.0)
-    if total != episode.total:
-        return [Problem(f"total: submitted {episode.total!r}, the rewards add up to {total!r}", *where)]
+    if episode.total != (added := total(episode.steps)):
+        return [Problem(f"total: submitted {episode.total!r}, the rewards add up to {added!r}", *where)]
     return []
 
 

@@ -6,6 +6,7 @@ import gzip
 import itertools
 import os
 import resource
+import sys
 import zlib
 from pathlib import Path
 
@@ -48,10 +49,11 @@ def test_ten_gigabytes_in_a_small_file_are_refused_at_once() -> None:
     header = gzip.compress(b"", mtime=0)[:10]
     bomb = header + block * 320
     assert len(bomb) < 2**24
+    unit = 1 if sys.platform == "darwin" else 2**10
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(SubmissionError, match="line 1 is longer than an episode of this panel can be"):
         list(lines(bomb, LIMITS))
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**16  # KiB on Linux
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**26 / unit
 
 
 def test_a_bomb_in_a_submission(shop: Path) -> None:
@@ -271,8 +273,11 @@ def test_links_fifos_and_folders(shop: Path, tmp_path: Path, name: str) -> None:
     "name", [b"setup.py", b"..x", b".git", b"\xff\xfe\x1b[2J", b"README.md ", b"submission.yaml\n"]
 )
 def test_other_files_are_refused(shop: Path, name: bytes) -> None:
-    with open(os.path.join(os.fsencode(shop), name), "wb"):
-        pass
+    try:
+        with open(os.path.join(os.fsencode(shop), name), "wb"):
+            pass
+    except OSError as error:
+        pytest.skip(f"the file system has no such names: {error}")
     assert "does not belong" in refusal(shop)
 
 
