@@ -20,7 +20,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What was verified before is not known here, and what is verified here is forgotten."""
     kept = pytest.MonkeyPatch()
     folder = tmp_path_factory.mktemp("remembered")
-    kept.setattr("leaderboard.verify.data_root", lambda: folder)
+    kept.setattr("leaderboard.parts.data_root", lambda: folder)
     yield
     kept.undo()
 

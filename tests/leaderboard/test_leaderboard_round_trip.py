@@ -124,7 +124,7 @@ def test_what_was_verified_by_other_code_is_verified_again(
 ) -> None:
     folder = submission_of("random", small_panels["webshop"], tmp_path / "mine", seeds=(31,))
     assert verify(folder, Options(jobs=1)).replayed == 12
-    monkeypatch.setattr("leaderboard.verify.code_hash", lambda: "other")
+    monkeypatch.setattr("leaderboard.parts.code_hash", lambda: "other")
     assert verify(folder, Options(jobs=1)).replayed == 12
 
 
