@@ -1,9 +1,12 @@
 """Settings that suit an environment better than the general defaults.
 
-Invariant: keys and texts are those of ``--set``; what a user gives goes before them.
+Invariant: keys and texts are those of ``--set``; what a user gives goes before them. A horizon is that of the bundled
+tasks: with other data it is the environment's own.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 PRESETS: dict[str, dict[str, str]] = {
     "sandgym/ALFWorld-v0": {
@@ -25,4 +28,36 @@ PRESETS: dict[str, dict[str, str]] = {
         "tiny.layers": "3",
         "tiny.intermediate": "288",
     },
+    "sandgym/SWEbenchVerified-v0": {
+        "env_options.max_steps": "8",
+        "max_turn_tokens": "96",
+        "evaluation.max_turn_tokens": "96",
+        "evaluation.samples": "2",
+        "tasks_per_update": "8",
+        "updates": "50",
+        "optimizer.lr": "4e-4",
+        "sft.demonstrations": "400",
+        "sft.noise": "0.1",
+        "sft.batch_tokens": "2000",
+        "sft.observation_share": "0",
+        "sft.drill_steps": "60",
+        "sft.opening_steps": "500",
+        "sft.turn_steps": "250",
+        "sft.crop_steps": "0",
+        "sft.rename_share": "0.6",
+        "tiny.induction": "true",
+    },
 }
+
+
+def preset(env_id: str, given: Mapping[str, str]) -> dict[str, str]:
+    """What suits an environment and was not given.
+
+    Args:
+        env_id: its Gymnasium id.
+        given: dotted keys and texts of the user.
+    """
+    settings = PRESETS.get(env_id, {}) | dict(given)
+    if given.get("env_options.data", "bundled") != "bundled" and "env_options.max_steps" not in given:
+        settings.pop("env_options.max_steps", None)
+    return settings

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from cli.environments import make, short_name
 from cli.errors import UsageError
-from cli.presets import PRESETS
+from cli.presets import preset
 from cli.settings import nested
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def configuration(algo: str, env_id: str, pairs: dict[str, str]) -> TrainConfig:
         if key in pairs:
             raise UsageError(f"choose the {key} with {flag}, not with --set {key}")
     kind = ALGORITHMS[algo].Config
-    values = nested(TrainConfig, PRESETS.get(env_id, {}) | pairs, {"algo_options": kind, **dict.fromkeys(OPEN)})
+    values = nested(TrainConfig, preset(env_id, pairs), {"algo_options": kind, **dict.fromkeys(OPEN)})
     values.setdefault("device", _default_device(values.get("model", "tiny")))
     try:
         config: TrainConfig = from_mapping(TrainConfig, {"env": env_id, "algo": algo, **values}, "settings")

@@ -122,20 +122,21 @@ def test_algos_lists_every_setting_with_its_default() -> None:
 def test_a_preset_is_a_whole_configuration_and_what_is_given_goes_before_it(env_id: str) -> None:
     preset = PRESETS[env_id]
     config = configuration("bpo", env_id, {})
-    assert str(config.sft.steps) == preset["sft.steps"]
+    assert str(config.sft.turn_steps) == preset["sft.turn_steps"]
     assert config.optimizer.lr == float(preset["optimizer.lr"])
     assert config.env_options["max_steps"] == int(preset["env_options.max_steps"])
     given = configuration("bpo", env_id, {"optimizer.lr": "0.5", "env_options.max_steps": "7"})
     assert (given.optimizer.lr, given.env_options["max_steps"]) == (0.5, 7)
     assert given.sft == config.sft
+    assert "max_steps" not in configuration("bpo", env_id, {"env_options.data": "official"}).env_options
     learned, evaluated = (
         gymnasium.make(env_id, **a) for a in (config.training_arguments(), config.evaluation_arguments())
     )
-    (training,) = {key.removeprefix("train_options.") for key in preset if key.startswith("train_options.")}
-    assert learned.spec.kwargs[training] is True  # type: ignore[union-attr]
-    assert training not in evaluated.spec.kwargs  # type: ignore[union-attr]
+    for training in [key.removeprefix("train_options.") for key in preset if key.startswith("train_options.")]:
+        assert learned.spec.kwargs[training] is True  # type: ignore[union-attr]
+        assert training not in evaluated.spec.kwargs  # type: ignore[union-attr]
     _, tasks, _ = _panel(config, f"{short_name(env_id)}/dev")  # a run is evaluated on the panels, which it verifies
-    assert len(tasks) == 100
+    assert len(tasks) in (80, 100)
     assert env_id in run("algos").output
 
 
