@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _KEPT = 1024
 _NOTHING_TO_DO = "look"
-_SLIPS = 1 / 3  # how often it slips, as a share of the noise
+_SLIPS = 1 / 4  # how often it slips, as a share of the noise
 
 
 class _Moment(NamedTuple):
@@ -47,7 +47,7 @@ class ALFWorldExpert:
     Args:
         env: the environment that it plays in.
         noise: 0 plays its best. Otherwise it dawdles with this probability at each step: it looks round, at
-            something, or takes stock, and loses a step. When it does not, it slips with a third of this
+            something, or takes stock, and loses a step. When it does not, it slips with a quarter of this
             probability: it goes to a place that does not help, opens or closes a door for nothing, or tries what
             is not possible. And the explorer searches in an order that is drawn in proportion to what
             places promise, not in the best one.
