@@ -28,7 +28,7 @@ app = typer.Typer(
 Root = Annotated[Path, typer.Option(help="Folder of the leaderboard.")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Processes; by default one for each core.")]
 Data = Annotated[
-    str | None, typer.Option(help="Folder of the panel's data set, where the environment does not find it by itself.")
+    str | None, typer.Option(help="Folder of official data, where the environment does not find it by itself.")
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Replay everything, whatever was verified before.")]
 _ROOT = Path("leaderboard")

@@ -44,13 +44,16 @@ def open_panel(panel: Panel, visible: Shown, **overrides: Any) -> gymnasium.Env[
     Args:
         panel: of the leaderboard.
         visible: what the submission chose.
-        overrides: arguments that say where the data and the sandboxes are.
+        overrides: arguments that say where the data and the sandboxes are; ``data`` counts for panels of
+            official data only.
 
     Raises:
         PanelMismatch: the data on this machine is not the panel's.
         ValueError: the environment does not take what was chosen.
         SandboxError: the data is not here.
     """
+    if "data" not in panel.kwargs:
+        overrides = {key: value for key, value in overrides.items() if key != "data"}
     env = panel.make_env(**visible.model_dump(exclude_none=True), **overrides)
     verify(panel, env)
     return env
