@@ -1,11 +1,13 @@
 """From a workspace to a reward.
 
 Invariant: the reward is 1 exactly when the issue is resolved, else 0; a failure of this machine
-is an exception.
+is an exception. A process grades a patch of a task once: from the same start it earns the same.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
@@ -16,7 +18,7 @@ from sandgym.swebench.rows import Row
 from sandgym.swebench.workspace import Workspace
 
 _KEPT = 4096
-_PASSING: OrderedDict[str, frozenset[str]] = OrderedDict()  # hash of a row to what passes without a change
+_GRADES: OrderedDict[tuple[str, str, bytes, float], Grade] = OrderedDict()  # by row, start, patch and time; no logs
 
 
 class Judgement(NamedTuple):
@@ -51,14 +53,13 @@ class Judge:
         try:
             with workspace.clean() as clean:
                 patch = agent_patch(workspace.sandbox, clean)
-            with workspace.clean() as clean:
-                graded = grade(row, patch, clean, self._timeout)
+            graded = self._grade(row, patch, workspace)
         except PatchError as error:
             return Judgement(0.0, _info(outside, patch_error=str(error)))
         found = graded.verdict
         before: frozenset[str] = frozenset()
         if found.now_passing and len(found.now_passing) != len(found.fail_to_pass):
-            before = self._passing_before(row, workspace)
+            before = self._grade(row, b"", workspace).verdict.now_passing
         reward = float(graded.resolved)
         info = _info(
             (*outside, *graded.tampered),
@@ -74,16 +75,17 @@ class Judge:
         )
         return Judgement(reward, info)
 
-    def _passing_before(self, row: Row, workspace: Workspace) -> frozenset[str]:
-        """Tests of FAIL_TO_PASS that pass without a change."""
-        key = row.hash
-        if key not in _PASSING:
-            with workspace.clean() as clean:
-                untouched: Grade = grade(row, b"", clean, self._timeout)
-            _PASSING[key] = untouched.verdict.now_passing
-            if len(_PASSING) > _KEPT:
-                _PASSING.popitem(last=False)
-        return _PASSING[key]
+    def _grade(self, row: Row, patch: bytes, workspace: Workspace) -> Grade:
+        key = (row.hash, workspace.start_digest, hashlib.sha256(patch).digest(), self._timeout)
+        if (known := _GRADES.get(key)) is not None:
+            return known
+        with workspace.clean() as clean:
+            graded = dataclasses.replace(grade(row, patch, clean, self._timeout), log="")
+        if not graded.timed_out:  # which a busy machine may be to blame for
+            _GRADES[key] = graded
+            if len(_GRADES) > _KEPT:
+                _GRADES.popitem(last=False)
+        return graded
 
 
 def _info(tampered: tuple[str, ...], **told: Any) -> dict[str, Any]:

@@ -58,6 +58,11 @@ class Workspace:
         """Go to the start."""
         self.sandbox.restore(self._start)
 
+    @property
+    def start_digest(self) -> str:
+        """Of the content that every episode starts from."""
+        return self._start.digest
+
     def clean(self) -> Sandbox:
         """A new sandbox at the start; the caller closes it."""
         return self.sandbox.another_at(self._start)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import shutil
 import warnings
+from collections import OrderedDict
 
 import bookshop as shop
 import gymnasium
@@ -12,6 +13,8 @@ from gymnasium.utils.env_checker import check_env
 
 from sandgym.core import SandboxError, SnapshotMismatch
 from sandgym.sandboxes import Limits, SandboxLost
+from sandgym.swebench import judge
+from sandgym.swebench.grading import grade
 
 
 def test_an_episode_on_every_backend(shop_data, backend):
@@ -174,6 +177,26 @@ def test_a_broken_row_is_an_error_and_no_reward(tmp_path, quick):
         env.reset(seed=0)
         with pytest.raises(SandboxError, match="'shop__shop-1': its test patch does not apply to its base"):
             env.step(shop.SUBMIT)
+
+
+def test_a_patch_is_graded_once_a_process(make, monkeypatch):
+    graded = []
+
+    def count(row, patch, clean, timeout):
+        graded.append(patch)
+        return grade(row, patch, clean, timeout)
+
+    monkeypatch.setattr(judge, "grade", count)
+    monkeypatch.setattr(judge, "_GRADES", OrderedDict())
+    rewards = []
+    for commands in ([shop.FIX], [f"{shop.FIX}; true"], ["true"], [shop.FIX, "echo x > new.txt"]):
+        env = make()
+        env.reset(seed=0)
+        for command in commands:
+            env.step(command)
+        rewards.append(env.step(shop.SUBMIT)[1])
+    assert rewards == [1.0, 1.0, 0.0, 1.0]
+    assert len(graded) == len(set(graded)) == 3
 
 
 def test_snapshots_and_forks_of_an_episode_that_is_over(make):
