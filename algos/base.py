@@ -28,16 +28,14 @@ class Turn:
         branches: branch points that this episode already has.
         values: of the value head, the state before each token; may be used like the
             entropies. Empty without a value head.
-        survival: product of the survival probabilities of the roulettes so far.
-        draw: a uniform number of this turn's own, for rules that branch at random.
+        seed: of the episode, for rules that branch at random (``seeds.TURN_DRAWS``).
     """
 
     step: int
     entropies: Sequence[float]
     branches: int
     values: Sequence[float] = ()
-    survival: float = 1.0
-    draw: float = 0.0
+    seed: int = 0
 
 
 class BranchRule(Protocol):
@@ -65,19 +63,16 @@ class BranchRule(Protocol):
         """(turn number, token) pairs at which to branch a finished episode."""
 
 
-@dataclass(frozen=True)
-class Roulette:
-    """An episode goes on with probability ``survival``; ``expected`` is an estimate of the rewards still to come."""
-
-    survival: float
-    expected: float
-
-
 class RouletteRule(Protocol):
-    """Decides, after a turn was sampled and before it is played, whether chance may stop the episode there."""
+    """Decides, between two turns, with which probability an episode goes on."""
 
-    def spin(self, turn: Turn) -> Roulette | None:
-        """The roulette after this turn, from the turn and its past; None: the episode goes on."""
+    def spin(self, value: float, survival: float) -> float:
+        """Probability of going on; 1: there is no roulette here.
+
+        Args:
+            value: the value head's prediction for the state in which the next turn begins.
+            survival: product of the probabilities with which the episode has gone on so far.
+        """
 
 
 @dataclass(frozen=True)

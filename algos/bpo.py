@@ -4,21 +4,32 @@ Where the paper is loose, the default is the version whose expected gradient is 
 gradient of the expected return: branch points are decided by a threshold fixed before
 the rollout, and the shared prefix is credited with the value of its subtree. The
 paper's own rules are ``selection="posthoc"`` and ``prefix_credit="lambda" | "none"``.
+Everything else (baselines, where to branch, roulette) changes the variance only; see
+``docs/estimator.md``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from algos.base import Algorithm, Plan
-from algos.branching import PosthocRule, ThresholdRule
-from algos.credit import Credit, alive, living_children, sibling_credit, tree_values
+from algos.allocation import Allocation, Allocator
+from algos.base import Algorithm, BranchRule, Plan
+from algos.baselines import Kind, RunningBaseline
+from algos.branching import Measure, PosthocRule, ThresholdRule, UniformRule, score
+from algos.credit import Credit, alive, living_children, paid_before, sibling_credit, tree_values
 from algos.losses import LossConfig
+from algos.roulette import WeightWindow
+from algos.spread import Spread
+from algos.steering import Steering
 from algos.tree import ROOT, Tree
+
+Selection = Literal["threshold", "influence", "uniform", "lowest", "posthoc"]
+PrefixCredit = Literal["tree", "lambda", "none"]
+MEASURES: dict[str, Measure] = {"threshold": "entropy", "influence": "influence", "lowest": "lowest"}
 
 
 @dataclass(frozen=True)
@@ -27,16 +38,27 @@ class BPOConfig:
 
     Attributes:
         roots: independent backbones a task.
-        branches: branch points a backbone, on average; the threshold is steered to it.
+        branches: branch points a backbone, on average; selection is steered to it.
         max_branches: branch points a backbone at most.
         children: children of a branch, the backbone's own continuation included.
         selection: ``"threshold"`` branches at the first tokens whose entropy crosses a
-            threshold fixed before the rollout (causal); ``"posthoc"`` at the turns of
-            highest entropy of the finished backbone (the paper's rule; biased).
+            threshold fixed before the rollout; ``"influence"`` at those whose entropy
+            times predicted return variance does; ``"uniform"`` and ``"lowest"`` (entropy)
+            are for comparison. All of these are causal; ``"posthoc"`` at the turns of
+            highest entropy of the finished backbone is not (the paper's rule; biased).
+        baseline: ``"sibling"``: the other siblings' mean; ``"value"``: an estimate learned from earlier batches;
+            ``"shrunk"``: the former shrunk toward the latter in proportion to its noise.
+        value_head: whether the estimate is a value head's; else it is the mean return of earlier batches.
+        roulette: highest probability with which a decided episode may be stopped; needs a value head.
+        openness: an episode is safe from roulette while its return's predicted variance is this times the mean one.
+        budget: tokens to generate for a task; roots, branches and children are then chosen by what earlier batches
+            measured (``algos.allocation``), and those given here are for the first one. None: as given.
+        shares: weights of siblings: ``"equal"``, or by the ``"leaves"`` that each may still get.
         prefix_credit: ``"tree"``, or the paper's ``"lambda"`` / ``"none"`` (biased).
         lam: decay per environment step of ``prefix_credit="lambda"``.
         include_backbone: whether the backbone's continuation is one of the siblings;
             without it ``posthoc`` is unbiased at the branch.
+        value_coefficient: weight of the value head's loss.
         initial_threshold: nats, for the first batch.
     """
 
@@ -44,22 +66,41 @@ class BPOConfig:
     branches: float = 1.0
     max_branches: int = 2
     children: int = 3
-    selection: Literal["threshold", "posthoc"] = "threshold"
-    prefix_credit: Literal["tree", "lambda", "none"] = "tree"
+    selection: Selection = "threshold"
+    baseline: Kind = "sibling"
+    value_head: bool = False
+    roulette: float = 0.0
+    openness: float = 0.5
+    budget: int | None = None
+    shares: Literal["equal", "leaves"] = "equal"
+    prefix_credit: PrefixCredit = "tree"
     lam: float = 0.9
     include_backbone: bool = True
+    value_coefficient: float = 0.5
     entropy_coefficient: float = 0.0
     initial_threshold: float = 0.7
 
     def __post_init__(self) -> None:
-        if self.selection not in ("threshold", "posthoc"):
-            raise ValueError(f"unknown selection {self.selection!r}; known: 'threshold', 'posthoc'")
-        if self.prefix_credit not in ("tree", "lambda", "none"):
-            raise ValueError(f"unknown prefix_credit {self.prefix_credit!r}; known: 'tree', 'lambda', 'none'")
+        for name, known in (
+            ("selection", get_args(Selection)),
+            ("baseline", get_args(Kind)),
+            ("shares", ("equal", "leaves")),
+            ("prefix_credit", get_args(PrefixCredit)),
+        ):
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f"unknown {name} {getattr(self, name)!r}; known: {', '.join(map(repr, known))}"
+                )  # fmt: skip
         if self.children < 2 or self.roots < 2 or self.max_branches < 1:
             raise ValueError("BPO needs roots >= 2 (a lone one has no baseline), max_branches >= 1 and children >= 2")
         if self.prefix_credit != "tree" and not self.include_backbone:
             raise ValueError("prefix_credit 'lambda' and 'none' need the backbone among the siblings")
+        if not 0.0 <= self.roulette < 1.0:
+            raise ValueError(f"roulette is a probability below 1, not {self.roulette}")
+        if not self.value_head and (self.roulette or self.selection == "influence"):
+            raise ValueError("roulette and selection 'influence' need value_head=true: they go by predicted returns")
+        if self.roulette and (self.selection == "posthoc" or self.prefix_credit != "tree"):
+            raise ValueError("roulette needs a causal selection and prefix_credit 'tree'")
 
 
 class BPO(Algorithm):
@@ -70,19 +111,43 @@ class BPO(Algorithm):
 
     def __init__(self, config: BPOConfig) -> None:
         self.config: BPOConfig = config
-        self.loss = LossConfig(entropy_coefficient=config.entropy_coefficient)
-        self._threshold = config.initial_threshold
-        self._share: float | None = None
+        self.loss = LossConfig(
+            entropy_coefficient=config.entropy_coefficient, value_coefficient=config.value_coefficient
+        )
+        self.records_values = config.value_head
+        scale = {"influence": 0.25, "lowest": -1.0}.get(config.selection, 1.0)
+        self._steering = Steering(config.initial_threshold * scale)
+        self._baseline = RunningBaseline(config.baseline, config.value_head)
+        self._spread = Spread()
+        self._allocator = Allocator(config.budget) if config.budget is not None else None
 
     def plan(self) -> Plan:
-        """Backbones that branch."""
+        """Backbones that branch, and the roulette."""
         config = self.config
+        window = WeightWindow(1.0 - config.roulette, config.openness, self._spread.table()) if config.roulette else None
+        allocation = self._allocation()
+        return Plan(allocation.roots, self._rule(allocation), window)
+
+    def _allocation(self) -> Allocation:
+        config = self.config
+        given = Allocation(config.roots, config.branches, config.max_branches, config.children)
+        return self._allocator.allocation(given) if self._allocator is not None else given
+
+    def _rule(self, allocation: Allocation) -> BranchRule:
+        config, by_leaves = self.config, self.config.shares == "leaves"
+        children, most = allocation.children, allocation.max_branches
         if config.selection == "posthoc":
-            return Plan(config.roots, PosthocRule(config.children, max(1, round(config.branches))))
-        return Plan(config.roots, ThresholdRule(config.children, self._threshold, config.max_branches))
+            return PosthocRule(children, max(1, round(allocation.branches)))
+        if config.selection == "uniform":
+            rate = self._steering.share if self._steering.share is not None else 0.2
+            return UniformRule(children, rate, most, by_leaves)
+        measure = MEASURES[config.selection]
+        spread = self._spread.table() if measure == "influence" else None
+        threshold = self._steering.threshold
+        return ThresholdRule(children, threshold, most, measure, spread, by_leaves)
 
     def credit(self, trees: Sequence[Tree], values: Sequence[Sequence[Any]] | None = None) -> list[Credit]:
-        """Sibling credit; see ``prefix_credit``."""
+        """Sibling credit; see ``baseline`` and ``prefix_credit``."""
         return [self._tree_credit(tree) for tree in trees]
 
     def _tree_credit(self, tree: Tree) -> Credit:
@@ -92,9 +157,12 @@ class BPO(Algorithm):
                 c if i == ROOT or len(c) < 2 else [k for k in c if k != segment.children[0]]
                 for i, (c, segment) in enumerate(zip(children, tree.segments, strict=True))
             ]
-        credit = sibling_credit(tree, children)
+        credit = sibling_credit(tree, children, self._baseline.baseline())
         if self.config.prefix_credit != "tree":
             self._credit_prefixes_locally(tree, children, credit)
+        if self.config.value_head:
+            returns = np.nan_to_num(tree_values(tree, children))
+            credit.value_targets = [v - paid for v, paid in zip(returns, paid_before(tree), strict=True)]
         return credit
 
     def _credit_prefixes_locally(self, tree: Tree, children: list[list[int]], credit: Credit) -> None:
@@ -113,42 +181,29 @@ class BPO(Algorithm):
                 credit.advantages[root][:] = self.config.lam**distance * advantage
 
     def learn_from(self, trees: Sequence[Tree]) -> dict[str, float]:
-        """Steer the threshold so that the next batch has ``branches`` a backbone."""
-        peaks, backbones, branches = [], 0, 0
-        for tree in trees:
-            for root in tree.segments[ROOT].children:
-                path = [root]
-                while tree.segments[path[-1]].children:
-                    path.append(tree.segments[path[-1]].children[0])
-                backbones += 1
-                branches += len(path) - 1
-                peaks += _turn_peaks(tree, path)
-        if not peaks or not backbones:
-            return {}
-        realised = branches / backbones
-        turns = len(peaks) / backbones
-        share = self._share if self._share is not None else self.config.branches / turns
-        correction = (self.config.branches / max(realised, 0.05)) ** 0.5
-        self._share = float(np.clip(share * np.clip(correction, 0.5, 2.0), 0.02, 1.0))
-        target = float(np.quantile(peaks, 1.0 - self._share))
-        self._threshold = 0.5 * self._threshold + 0.5 * target
-        return {"branches_per_root": realised, "threshold": self._threshold}
+        """Steer the selection so that the next batch has ``branches`` a backbone; measure what baselines need."""
+        measure = MEASURES.get(self.config.selection, "entropy")
+        table = self._spread.table() if measure == "influence" else None
+        if self._allocator is not None:
+            self._allocator.learn_from(trees, self._baseline.baseline())
+        wanted = self._allocation().branches
+        metrics = self._steering.learn_from(trees, wanted, lambda h, v: score(measure, h, v, table))
+        metrics |= self._baseline.learn_from(trees)
+        if self.config.value_head:
+            self._spread.learn_from(trees)
+        return metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """The threshold and the share of turns that should cross it."""
-        return {"threshold": self._threshold, "share": self._share}
+        """The threshold, the share of turns that should cross it, what is known of baselines and values."""
+        parts = {"baseline": self._baseline.state_dict(), "spread": self._spread.state_dict()}
+        if self._allocator is not None:
+            parts["allocator"] = self._allocator.state_dict()
+        return self._steering.state_dict() | parts
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Inverse of ``state_dict``."""
-        self._threshold, self._share = state["threshold"], state["share"]
-
-
-def _turn_peaks(tree: Tree, path: list[int]) -> list[float]:
-    """Highest entropy of each turn along a path."""
-    peaks: dict[int, float] = {}
-    for index in path:
-        segment = tree.segments[index]
-        for step, written, entropy in zip(segment.steps, segment.written, segment.entropies, strict=True):
-            if written:
-                peaks[step] = max(peaks.get(step, 0.0), entropy)
-    return list(peaks.values())
+        self._steering.load_state_dict(state)
+        self._baseline.load_state_dict(state["baseline"])
+        self._spread.load_state_dict(state["spread"])
+        if self._allocator is not None:
+            self._allocator.load_state_dict(state["allocator"])

@@ -7,30 +7,107 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from algos.base import Turn
+from algos.seeds import TURN_DRAWS, uniforms
+from algos.spread import SpreadTable
+
+Measure = Literal["entropy", "influence", "lowest"]
+
+
+def score(measure: Measure, entropy: float, value: float, spread: SpreadTable | None) -> float:
+    """How much a token is worth branching at: what is compared with a threshold.
+
+    ``"entropy"`` in nats; ``"influence"`` is entropy times the variance of the return about its prediction;
+    ``"lowest"`` is the negative entropy, for comparison.
+    """
+    if measure == "influence":
+        if spread is None:
+            raise ValueError("influence needs to know how open returns are: record the values of a value head")
+        return entropy * spread(value)
+    return -entropy if measure == "lowest" else entropy
+
+
+@dataclass(frozen=True)
+class BackboneShare:
+    """The backbone's weight beside its new siblings' 1: 1 + half of the leaves that it may still get.
+
+    Attributes:
+        children: of a branch.
+        max_branches: of a backbone.
+        by_leaves: False: as much as a sibling.
+    """
+
+    children: int
+    max_branches: int
+    by_leaves: bool = False
+
+    def __call__(self, branches: int) -> float:
+        """Weight at a branch after ``branches`` earlier ones."""
+        later = self.max_branches - branches - 1
+        return 1.0 + 0.5 * later * (self.children - 1) if self.by_leaves else 1.0
 
 
 @dataclass(frozen=True)
 class ThresholdRule:
-    """Branch before the first token of a turn whose entropy crosses; causal."""
+    """Branch before the first token of a turn whose score crosses; causal.
+
+    Attributes:
+        children: of a branch, the backbone's continuation included.
+        threshold: of ``score``.
+        max_branches: of a backbone.
+        measure: what is compared with the threshold.
+        spread: for ``"influence"``.
+        by_leaves: see ``BackboneShare``.
+    """
 
     children: int
     threshold: float
     max_branches: int
+    measure: Measure = "entropy"
+    spread: SpreadTable | None = None
+    by_leaves: bool = False
     retrospective: bool = False
 
     def share(self, branches: int) -> float:
-        """As much as a sibling's."""
-        return 1.0
+        """See ``BackboneShare``."""
+        return BackboneShare(self.children, self.max_branches, self.by_leaves)(branches)
 
     def choose(self, turn: Turn) -> int | None:
         """First crossing token of the turn, while branches are left."""
         if turn.branches >= self.max_branches:
             return None
-        return next((j for j, h in enumerate(turn.entropies) if h >= self.threshold), None)
+        values = turn.values or [0.0] * len(turn.entropies)
+        scores = (score(self.measure, h, v, self.spread) for h, v in zip(turn.entropies, values, strict=True))
+        return next((j for j, s in enumerate(scores) if s >= self.threshold), None)
+
+    def choose_finished(self, turns: Sequence[Turn]) -> list[tuple[int, int]]:
+        """Nothing: a causal rule decides on the way."""
+        return []
+
+
+@dataclass(frozen=True)
+class UniformRule:
+    """Branch at the beginning of every turn with the same probability; causal."""
+
+    children: int
+    rate: float
+    max_branches: int
+    by_leaves: bool = False
+    retrospective: bool = False
+
+    def share(self, branches: int) -> float:
+        """See ``BackboneShare``."""
+        return BackboneShare(self.children, self.max_branches, self.by_leaves)(branches)
+
+    def choose(self, turn: Turn) -> int | None:
+        """The first token, by the turn's own draw."""
+        if turn.branches >= self.max_branches:
+            return None
+        return 0 if uniforms(turn.seed, TURN_DRAWS + turn.step) < self.rate else None
 
     def choose_finished(self, turns: Sequence[Turn]) -> list[tuple[int, int]]:
         """Nothing: a causal rule decides on the way."""

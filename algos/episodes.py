@@ -12,7 +12,6 @@ from typing import Any
 
 from algos.base import Turn
 from algos.prompts import Transcript
-from algos.seeds import TURN_DRAWS, uniforms
 from sandgym.core import Snapshot, SnapshottableEnv
 
 TextEnv = SnapshottableEnv[str, str]
@@ -108,8 +107,7 @@ class Leaf:
 
     def turn(self) -> Turn:
         """The present turn, sampled and not yet played, as rules may see it."""
-        draw = float(uniforms(self.seed, TURN_DRAWS + self.step))
-        return Turn(self.step, tuple(self.turn_entropies), self.branches, tuple(self.turn_values), self.survival, draw)
+        return Turn(self.step, tuple(self.turn_entropies), self.branches, tuple(self.turn_values), self.seed)
 
     def mark(self) -> Mark:
         """The present turn, and what it takes to come back to it."""

@@ -181,7 +181,13 @@ class Rollout:
     def _turn(self, trees: list[Tree], live: list[Leaf], plan: Plan, sampling: Sampling) -> list[Leaf]:
         """One action for every live episode; returns the episodes that are live afterwards."""
         requests = [
-            Request(leaf.sequence, leaf.pending, leaf.seed, sampling.max_tokens - len(leaf.turn_tokens))
+            Request(
+                leaf.sequence,
+                leaf.pending,
+                leaf.seed,
+                sampling.max_tokens - len(leaf.turn_tokens),
+                self._gate(trees[leaf.tree], leaf, plan.roulette),
+            )
             for leaf in live
         ]
         completions = self.engine.generate(requests, sampling, self.prompts.stop)
@@ -190,15 +196,17 @@ class Rollout:
         going: list[Leaf] = []
         for leaf, completion in zip(live, completions, strict=True):
             tree = trees[leaf.tree]
+            if tree.segments[leaf.segment].outcome is not None:  # stopped
+                self._end(leaf)
+                continue
             self._write(tree, leaf, completion)
+            going.append(leaf)
             if rule is not None and leaf.backbone:
                 mark = leaf.mark()
                 if rule.retrospective:
                     self._remember(tree, leaf, mark)
                 else:
                     after += self._branch(tree, leaf, mark, rule)
-            if plan.roulette is None or self._survives(tree, leaf, plan.roulette):
-                going.append(leaf)
         for leaf, answer in zip(going, self._forks.step(going), strict=True):
             tree = trees[leaf.tree]
             if self._step(tree, leaf, answer, sampling.max_tokens):
@@ -213,21 +221,23 @@ class Rollout:
         self.engine.close(leaf.sequence)
         self._forks.close(leaf.env)
 
-    def _survives(self, tree: Tree, leaf: Leaf, rule: RouletteRule) -> bool:
-        """Let chance stop an episode where the rule says so; False when it did."""
-        roulette = rule.spin(leaf.turn())
-        if roulette is None or roulette.survival >= 1.0:
+    def _gate(self, tree: Tree, leaf: Leaf, rule: RouletteRule | None) -> Callable[[float], bool] | None:
+        """Lets chance stop an episode between two turns, once its last observation has been read."""
+        if rule is None or not leaf.step or leaf.turn_tokens:
+            return None
+        return lambda value: self._survives(tree, leaf, rule, value)
+
+    def _survives(self, tree: Tree, leaf: Leaf, rule: RouletteRule, value: float) -> bool:
+        survival = rule.spin(value, leaf.survival)
+        if survival >= 1.0:
             return True
-        expected = leaf.return_ + roulette.expected
-        leaf.segment = tree.roulette(leaf.segment, roulette.survival, expected)
-        if self._coin(roulette.survival, leaf.seed, leaf.step):
-            leaf.survival *= roulette.survival
+        expected = leaf.return_ + value
+        leaf.segment = tree.roulette(leaf.segment, survival, expected)
+        if self._coin(survival, leaf.seed, leaf.step):
+            leaf.survival *= survival
             return True
         tree.segments[leaf.segment].outcome = Outcome(expected, steps=leaf.step, stopped=True)
         self.ledger.stopped += 1
-        if leaf.crossroads is not None:
-            leaf.crossroads.waiting -= 1
-        self._end(leaf)
         return False
 
     def _write(self, tree: Tree, leaf: Leaf, completion: Completion) -> None:
@@ -318,7 +328,7 @@ class Rollout:
                     turn_tokens=mark.tokens[:token],
                     turn_entropies=list(mark.turn.entropies[:token]),
                     turn_values=list(mark.turn.values[:token]),
-                    survival=mark.turn.survival,
+                    survival=leaf.survival,
                 )
             )
         return siblings

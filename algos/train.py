@@ -73,7 +73,7 @@ class Trainer:
         torch.manual_seed(config.seed)
         policy, first, state = self._policy(env)
         algorithm = config.algorithm()
-        if algorithm.needs_values:
+        if algorithm.needs_values or algorithm.records_values:
             policy.add_value_head()
         learner = Learner(policy, config.optimizer, config.temperature, config.updates)
         ledger = Ledger()

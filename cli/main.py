@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from cli import algos, bench, data, doctor, envs, evaluate, leaderboard, play, sft, train
+from cli import algos, bench, data, doctor, envs, evaluate, lab, leaderboard, play, sft, train
 from cli.errors import Commands
 
 app = typer.Typer(
@@ -53,6 +53,7 @@ for _name, _command, _examples in (
     ("play", play.play, play.EXAMPLES),
     ("envs", envs.envs, envs.ENVS_EXAMPLES),
     ("algos", algos.algos, algos.EXAMPLES),
+    ("lab", lab.lab, lab.EXAMPLES),
     ("check", envs.check, envs.CHECK_EXAMPLES),
     ("doctor", doctor.doctor, doctor.EXAMPLES),
 ):

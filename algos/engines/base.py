@@ -7,7 +7,7 @@ sampling settings and the request's seed only, not on which requests share the b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,12 +33,15 @@ class Request:
         tokens: tokens to append before sampling; at least one.
         seed: of this request's draws; token number n of the sequence uses draw n.
         max_tokens: of this turn; at most ``Sampling.max_tokens``.
+        gate: asked once the tokens are appended, with the value head's prediction there; where it says no,
+            nothing is generated. Needs a value head.
     """
 
     sequence: int
     tokens: Sequence[int]
     seed: int
     max_tokens: int
+    gate: Callable[[float], bool] | None = None
 
 
 @dataclass

@@ -98,18 +98,21 @@ class TransformersEngine:
         if not requests:
             return completions
         hidden = self._append([(r.sequence, r.tokens) for r in requests])
-        order = list(range(len(requests)))
-        for i, request in enumerate(requests):
-            self._move(request.sequence, i)
+        order = self._admitted(requests, hidden)
+        if not order:
+            return completions
+        hidden = hidden[order]
+        for row, i in enumerate(order):
+            self._move(requests[i].sequence, row)
         stops = np.fromiter(stop, np.int64, len(stop))
         limits = np.array([min(r.max_tokens, sampling.max_tokens) for r in requests])
         seeds = np.array([r.seed for r in requests], np.uint64)
         counts = np.zeros(len(requests), np.int64)
-        done = np.zeros(len(requests), bool)
+        done = ~np.isin(np.arange(len(requests)), order)
         while True:
             draws = np.array([self._lengths[requests[i].sequence] for i in order])
             tokens, logprobs, entropies = self._sample(hidden, sampling.temperature, seeds[order], draws)
-            values = self._value_head(hidden.float())[:, 0].cpu().numpy() if self._value_head is not None else None
+            values = self._values(hidden)
             for row, i in enumerate(order):
                 if not done[i]:
                     completion = completions[i]
@@ -124,6 +127,19 @@ class TransformersEngine:
                 return completions
             order, tokens = self._compact(order, tokens, done, requests)
             hidden = self._decode([requests[i].sequence for i in order], tokens, done[order])
+
+    def _values(self, hidden: Tensor) -> Any:
+        """Predictions of the value head, shape (rows,), or None without one."""
+        return self._value_head(hidden.float())[:, 0].cpu().numpy() if self._value_head is not None else None
+
+    def _admitted(self, requests: Sequence[Request], hidden: Tensor) -> list[int]:
+        """Requests whose gates let them generate."""
+        if all(r.gate is None for r in requests):
+            return list(range(len(requests)))
+        values = self._values(hidden)
+        if values is None:
+            raise ValueError("a request has a gate, but the policy has no value head to ask it with")
+        return [i for i, r in enumerate(requests) if r.gate is None or r.gate(float(values[i]))]
 
     def _compact(self, order: list[int], tokens: Any, done: Any, requests: Sequence[Request]) -> tuple[list[int], Any]:
         """Drop finished rows from the batch once they are many."""

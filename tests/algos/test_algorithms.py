@@ -132,7 +132,7 @@ def test_bpo_plans():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"selection": "random"}, "unknown selection 'random'; known: 'threshold', 'posthoc'"),
+        ({"selection": "random"}, "unknown selection 'random'; known: 'threshold', 'influence'"),
         ({"prefix_credit": "all"}, "unknown prefix_credit 'all'"),
         ({"children": 1}, "children >= 2"),
         ({"roots": 1}, "roots >= 2"),

@@ -188,7 +188,13 @@ def test_the_seed_decides_what_is_random_in_the_environment(policy):
 def test_fewer_live_episodes_give_the_same_tokens(policy, letters):
     tasks = letters.task_ids
     many = play(policy, letters, Plan(2, RULES["inside turns"]), tasks)
-    few = play(policy, letters, Plan(2, RULES["inside turns"]), tasks, config=RolloutConfig(0.5, max_invalid_actions=None, max_live=2))
+    few = play(
+        policy,
+        letters,
+        Plan(2, RULES["inside turns"]),
+        tasks,
+        config=RolloutConfig(0.5, max_invalid_actions=None, max_live=2),
+    )
     for one, other in zip(many, few, strict=True):
         paths = [
             sorted([t for i in tree.path(leaf) for t in tree.segments[i].tokens] for leaf in tree.leaves())
