@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 EXTRAS = {
     "train": ("torch", "transformers", "tokenizers", "safetensors", "yaml", "matplotlib", "tensorboard", "scipy"),
-    "leaderboard": ("pydantic",),
+    "leaderboard": ("pydantic", "yaml"),
     "vllm": ("vllm",),
     "docker": ("docker",),
     "nouns": ("spacy",),

@@ -84,7 +84,7 @@ def _row(row: Row) -> str:
         (row["track"], escape(row["track"])),
         (row["success"]["value"], _per_seed(row)),
         (row["score"]["value"], _number(row["score"])),
-        (row["interquartile_mean"]["value"], _number(row["interquartile_mean"])),
+        (row["interquartile_mean"]["value"], f"{100 * row['interquartile_mean']['value']:.1f}"),
         (row["difference"] and row["difference"]["value"], _spaced(markdown.points(row["difference"]))),
         (row["steps"], f"{row['steps']:.1f}"),
         (trained.get("env_steps"), _count(trained.get("env_steps"))),
