@@ -27,8 +27,6 @@ class RolloutConfig:
 
     Attributes:
         success_weight: the return is (1 - w) * sum of rewards + w * success.
-        discount: what is earned after t earlier actions counts discount**t of it; below 1, the sooner of two wins
-            has the higher return.
         max_invalid_actions: an episode ends with what it has after so many actions that
             the environment did not understand (None: never).
         max_live: episodes played at once; bounds memory.
@@ -37,7 +35,6 @@ class RolloutConfig:
     """
 
     success_weight: float = 0.5
-    discount: float = 1.0
     max_invalid_actions: int | None = 2
     max_live: int = 192
     copy_steps: bool = True
@@ -354,7 +351,6 @@ class Rollout:
         over = terminated or truncated or given_up or full
         weight = self.config.success_weight
         shaped = (1 - weight) * float(reward) + weight * (over and info["success"])
-        shaped *= self.config.discount**leaf.step
         segment.pay(shaped)
         leaf.return_ += shaped
         if over:
