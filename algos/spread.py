@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from algos.credit import Floats, alive, group_shares, living_children, paid_before
 from algos.tree import Tree
 
 EDGES = (0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.94, 0.97, 0.99, 0.997)
 """Bins of predictions, as a share of the range of returns; finer where a return is nearly decided."""
-PRIOR_WEIGHT = 4.0
-"""Tokens that a coin's variance counts for in a bin: what was never measured is open."""
+PRIOR_WEIGHT = 1.0
+"""Turns that a coin's variance counts for in a bin: what was never measured is open."""
 DECAY = 0.9
 """What a batch's weight is multiplied by with every further batch."""
 
@@ -63,21 +64,20 @@ class Spread:
         return SpreadTable(tuple(variances.tolist()), typical, self._low, self._high)
 
     def learn_from(self, trees: Sequence[Tree]) -> None:
-        """Add a batch: every written token of every episode, weighted as in ``credit.leaf_weights``."""
+        """Add a batch: the first token of every turn of every episode, weighted as in ``credit.leaf_weights``."""
         returns = [outcome.return_ for tree in trees for outcome in tree.outcomes()]
         self._low, self._high = min([self._low, *returns]), max([self._high, *returns])
         self._weights *= DECAY
         self._squares *= DECAY
         for tree in trees:
-            moments = return_moments(tree)
-            for segment, paid, (mass, first, second), weight in zip(
-                tree.segments, paid_before(tree), moments, _weights(tree), strict=True
-            ):
-                written = np.asarray(segment.written, bool)
-                if not weight or not written.any():
+            columns = zip(
+                tree.segments, paid_before(tree), return_moments(tree), _weights(tree), _turn_starts(tree), strict=True
+            )
+            for segment, paid, (mass, first, second), weight, begins in columns:
+                if not weight or not begins.any():
                     continue
-                values = np.asarray(segment.values)[written]
-                expected = paid[written] + values
+                values = np.asarray(segment.values)[begins]
+                expected = paid[begins] + values
                 squares = weight * (second - 2 * expected * first + expected**2 * mass)
                 bins = np.searchsorted(EDGES, (values - self._low) / (self._high - self._low), side="right")
                 np.add.at(self._squares, bins, squares)
@@ -127,3 +127,15 @@ def _weights(tree: Tree) -> Floats:
         for child, share in zip(group, shares, strict=True):
             weights[child] = weights[index] * share / shares.sum() / tree.segments[child].survival
     return weights
+
+
+def _turn_starts(tree: Tree) -> list[npt.NDArray[np.bool_]]:
+    """Which tokens begin an action: those that the policy wrote after text that it did not."""
+    starts: list[npt.NDArray[np.bool_]] = [np.zeros(0, bool)] * len(tree.segments)
+    ends = np.zeros(len(tree.segments), bool)
+    for index in tree.parents_first():
+        segment = tree.segments[index]
+        before = bool(ends[segment.parent]) if segment.parent is not None else False
+        written = np.array([before, *segment.written], bool)
+        starts[index], ends[index] = written[1:] & ~written[:-1], written[-1]
+    return starts
