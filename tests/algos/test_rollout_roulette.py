@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
-from letters import LettersEnv
 from playing import ALL, RULES, ForcedRule, play, rescore
 
 from algos.base import Plan
@@ -118,8 +117,14 @@ def test_copied_steps_change_nothing_but_the_number_of_steps(policy, letters, na
 def test_bpo_with_everything_learns_from_rollouts(valued, letters):
     """Three batches: plan, rollout, credit, learning; finite credit, value targets, and a state that can be saved."""
     config = BPOConfig(
-        value_head=True, selection="influence", baseline="shrunk", roulette=0.8, openness=1.0, shares="leaves", budget=150
-    )  # fmt: skip
+        value_head=True,
+        selection="influence",
+        baseline="shrunk",
+        roulette=0.8,
+        openness=1.0,
+        shares="leaves",
+        budget=150,
+    )
     algorithm = BPO(config)
     for seed in range(3):
         trees = play(valued, letters, algorithm.plan(), seed=seed, config=ALL)
