@@ -87,8 +87,7 @@ def test_every_causal_selection_gives_the_true_gradient(name, selection):
     assert gradient == pytest.approx(true_gradient(problem), abs=1e-10)
 
 
-@pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("baseline", ["sibling", "value", "shrunk"])
+@pytest.mark.parametrize(("name", "baseline"), [("world", "sibling"), ("world", "value"), ("chain", "shrunk")])
 def test_roulette_by_wrong_values_gives_the_true_gradient(name, baseline):
     problem, values = SMALL[name], wrong_values(SMALL[name])
     config = BPOConfig(**HEAD, baseline=baseline, roulette=0.7, openness=3.0, initial_threshold=0.0)
