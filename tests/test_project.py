@@ -122,8 +122,7 @@ def test_the_contract_stands_alone():
 
 def test_algorithms_know_the_contract_and_no_environment():
     beyond = ("sandgym.webshop", "sandgym.memory", "sandgym.bench")
-    own = "algos/lab/env.py"  # an environment of the lab's
-    assert [offence for offence in offences("algos", beyond) if not offence.startswith(own)] == []
+    assert offences("algos", beyond) == []
     named = re.compile("webshop|alfworld|swe.?bench", re.IGNORECASE)
     assert [path.name for path in files("algos") if named.search(path.read_text(encoding="utf-8"))] == []
 

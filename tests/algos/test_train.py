@@ -137,7 +137,7 @@ def test_a_run_on_webshop_from_end_to_end(algo, tmp_path):
         "checkpoints",
         "curve.png",
     }
-    assert set(events) == {"evaluating", "evaluated", "rollout", "update", "saved"}
+    assert set(events) == {"demonstrations", "evaluating", "evaluated", "rollout", "update", "saved"}
     assert spent(folder)["updates"] == 2
     assert Ledger.from_dict(json.loads((folder.path / "ledger.json").read_text())).generated_tokens > 0
     first, last = (Policy.load(folder.policy(which)).model.state_dict() for which in ("start", "latest"))
