@@ -19,7 +19,19 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 FOLDERS = ("sandgym", "algos", "cli", "leaderboard", "benchmarks", "tests", "docs", ".ci", ".github")
 TEXT = {"", ".py", ".md", ".json", ".toml", ".yaml", ".yml", ".svg", ".html"}
-HEAVY = ("pydantic", "torch", "transformers", "tokenizers", "scipy", "pandas", "matplotlib", "spacy", "rapidfuzz", "regex", "rich")
+HEAVY = (
+    "pydantic",
+    "torch",
+    "transformers",
+    "tokenizers",
+    "scipy",
+    "pandas",
+    "matplotlib",
+    "spacy",
+    "rapidfuzz",
+    "regex",
+    "rich",
+)
 
 
 def files(*folders: str, suffixes: set[str] | None = None) -> list[Path]:
@@ -168,7 +180,15 @@ def test_every_import_is_of_a_declared_dependency():
     lines = [*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)]
     declared = {re.split(r"[\[<>=~!]", line)[0].lower() for line in lines} | {"cloudpickle"}  # Gymnasium brings it
     providers = metadata.packages_distributions() | {"docker": ["docker"], "spacy": ["spacy"], "vllm": ["vllm"]}
-    own = {"sandgym", "algos", "cli", "leaderboard", "benchmarks", "tests", *(path.stem for path in files("tests", suffixes={".py"}))}
+    own = {
+        "sandgym",
+        "algos",
+        "cli",
+        "leaderboard",
+        "benchmarks",
+        "tests",
+        *(path.stem for path in files("tests", suffixes={".py"})),
+    }
     # The recorder runs in an interpreter that has TextWorld.
     elsewhere = {("alfworld_textworld.py", "textworld"), ("alfworld_textworld.py", "alfworld")}
     undeclared = {
