@@ -86,6 +86,7 @@ def _python() -> Finding:
 def _extras() -> Iterator[Finding]:
     purposes = {
         "train": "train, eval, sft, algos",
+        "leaderboard": "eval --panel, leaderboard",
         "vllm": "the vllm engine, for large models on a GPU",
         "docker": "sandboxes of a Docker engine",
         "nouns": "building official WebShop data",

@@ -68,7 +68,7 @@ def test_a_file_that_is_no_configuration_is_an_error(tmp_path, text):
 def test_algorithm_options_are_checked():
     with pytest.raises(ValueError, match=r"bpo: unknown setting root; known: roots"):
         TrainConfig(**BASE, algo_options={"root": 3}).algorithm()
-    with pytest.raises(ValueError, match=r"bpo\.selection: 'best' is not one of 'threshold', 'posthoc'"):
+    with pytest.raises(ValueError, match=r"bpo\.selection: 'best' is not one of 'threshold', 'influence', 'uniform'"):
         TrainConfig(**BASE, algo_options={"selection": "best"}).algorithm()
 
 

@@ -35,7 +35,7 @@ def test_output_says_what_happens(trained: tuple[Path, str]) -> None:
     for expected in (
         f"bpo on {ENV}, seed 0, in {folder}",
         "bundled: generated, no download",
-        "playing demonstrations: 40 episodes",
+        "playing demonstrations: 40 of 40",
         "warm start on demonstrations: 5 of 5",
         "evaluating before RL: 12 of 12",  # 4 tasks, greedy and 2 samples
         "update 2/2",
@@ -152,7 +152,7 @@ def test_resume_of_a_finished_run_shows_its_table(trained: tuple[Path, str]) -> 
         (["--env", "CartPole-v1"], "CartPole-v1 cannot be trained on: it has no snapshot"),
         (["--set", "optimizer.rl=1"], "unknown setting 'rl'; known: optimizer.lr, optimizer.embedding_lr_factor"),
         (["--set", "algo_options.episodes=3"], "known: algo_options.roots, algo_options.branches"),
-        (["--set", "algo_options.selection=best"], "'best' is not one of 'threshold', 'posthoc'"),
+        (["--set", "algo_options.selection=best"], "'best' is not one of 'threshold', 'influence', 'uniform'"),
         (["--set", "algo_options.children=1"], "children >= 2"),
         (["--set", "optimizer=1"], "names a group; set one of optimizer.lr"),
         (["--set", "updates=many"], "expected int, not 'many'"),

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections import OrderedDict
 from pathlib import Path
 
 import bookshop as shop
@@ -92,6 +93,7 @@ def test_the_same_on_the_other_backends(data, task, other):
 def test_every_test_is_accounted_for(data, quick, monkeypatch):
     """All tests of the row have a status in the output, and it is the one that the row says."""
     seen = []
+    monkeypatch.setattr("sandgym.swebench.judge._GRADES", OrderedDict())
     monkeypatch.setattr("sandgym.swebench.grading.verdict", lambda *a: seen.append(verdict(*a)) or seen[-1])
     task = "django__django-16569"
     env = gymnasium.make("sandgym/SWEbenchVerified-v0", backend=quick, ids=[task], test_timeout=600, **data)
