@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -31,28 +31,26 @@ def score(measure: Measure, entropy: float, value: float, spread: SpreadTable | 
     return -entropy if measure == "lowest" else entropy
 
 
-@dataclass(frozen=True)
-class BackboneShare:
-    """The backbone's weight beside its new siblings' 1: 1 + half of the leaves that it may still get.
-
-    Attributes:
-        children: of a branch.
-        max_branches: of a backbone.
-        by_leaves: False: as much as a sibling.
-    """
+class _Causal:
+    """What rules that decide on the way have in common."""
 
     children: int
     max_branches: int
-    by_leaves: bool = False
+    by_leaves: bool
+    retrospective: ClassVar[bool] = False
 
-    def __call__(self, branches: int) -> float:
-        """Weight at a branch after ``branches`` earlier ones."""
+    def share(self, branches: int) -> float:
+        """1, or with ``by_leaves`` 1 + half of the leaves that the backbone may still get."""
         later = self.max_branches - branches - 1
         return 1.0 + 0.5 * later * (self.children - 1) if self.by_leaves else 1.0
 
+    def choose_finished(self, turns: Sequence[Turn]) -> list[tuple[int, int]]:
+        """Nothing: a causal rule decides on the way."""
+        return []
+
 
 @dataclass(frozen=True)
-class ThresholdRule:
+class ThresholdRule(_Causal):
     """Branch before the first token of a turn whose score crosses; causal.
 
     Attributes:
@@ -61,7 +59,7 @@ class ThresholdRule:
         max_branches: of a backbone.
         measure: what is compared with the threshold.
         spread: for ``"influence"``.
-        by_leaves: see ``BackboneShare``.
+        by_leaves: whether the backbone weighs more the more leaves it may still get.
     """
 
     children: int
@@ -70,11 +68,6 @@ class ThresholdRule:
     measure: Measure = "entropy"
     spread: SpreadTable | None = None
     by_leaves: bool = False
-    retrospective: bool = False
-
-    def share(self, branches: int) -> float:
-        """See ``BackboneShare``."""
-        return BackboneShare(self.children, self.max_branches, self.by_leaves)(branches)
 
     def choose(self, turn: Turn) -> int | None:
         """First crossing token of the turn, while branches are left."""
@@ -84,34 +77,21 @@ class ThresholdRule:
         scores = (score(self.measure, h, v, self.spread) for h, v in zip(turn.entropies, values, strict=True))
         return next((j for j, s in enumerate(scores) if s >= self.threshold), None)
 
-    def choose_finished(self, turns: Sequence[Turn]) -> list[tuple[int, int]]:
-        """Nothing: a causal rule decides on the way."""
-        return []
-
 
 @dataclass(frozen=True)
-class UniformRule:
+class UniformRule(_Causal):
     """Branch at the beginning of every turn with the same probability; causal."""
 
     children: int
     rate: float
     max_branches: int
     by_leaves: bool = False
-    retrospective: bool = False
-
-    def share(self, branches: int) -> float:
-        """See ``BackboneShare``."""
-        return BackboneShare(self.children, self.max_branches, self.by_leaves)(branches)
 
     def choose(self, turn: Turn) -> int | None:
         """The first token, by the turn's own draw."""
         if turn.branches >= self.max_branches:
             return None
         return 0 if uniforms(turn.seed, TURN_DRAWS + turn.step) < self.rate else None
-
-    def choose_finished(self, turns: Sequence[Turn]) -> list[tuple[int, int]]:
-        """Nothing: a causal rule decides on the way."""
-        return []
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,22 @@ def tree_values(tree: Tree, children: list[list[int]]) -> Floats:
     return values
 
 
+def segment_weights(tree: Tree, children: list[list[int]]) -> Floats:
+    """Weight of each segment's tokens: the product of the shares of the children on its path, divided by the survival
+    probabilities of the roulettes on it; 0 off the given children.
+
+    Returns:
+        Shape (segments,).
+    """
+    weights = np.zeros(len(tree.segments))
+    weights[ROOT] = 1.0
+    for index in tree.parents_first():
+        shares = group_shares(tree, children[index])
+        for child, share in zip(children[index], shares, strict=True):
+            weights[child] = weights[index] * share / shares.sum() / tree.segments[child].survival
+    return weights
+
+
 def paid_before(tree: Tree) -> list[Floats]:
     """Shaped rewards that were paid on the path before each token; one array per segment."""
     paid: list[Floats] = [np.zeros(0)] * len(tree.segments)
@@ -167,18 +183,14 @@ def tree_credit(tree: Tree, baseline: float | None = None) -> Credit:
 
 
 def sibling_credit(tree: Tree, children: list[list[int]], baseline: Baseline = SIBLINGS) -> Credit:
-    """``tree_credit`` over the given children of each segment (others get no credit), with any baseline.
-
-    The weight of a token is the product of the shares of the children on its path, divided by the survival
-    probabilities of the roulettes on it.
-    """
-    values = tree_values(tree, children)
+    """``tree_credit`` over the given children of each segment (others get no credit), with any baseline."""
+    values, weights = tree_values(tree, children), segment_weights(tree, children)
     estimates = baseline.estimates(tree)
     credit = Credit.zeros(tree)
-    stack: list[tuple[int, float, float | None]] = [(ROOT, 1.0, None)]
+    stack: list[tuple[int, float | None]] = [(ROOT, None)]
     while stack:
-        index, weight, correction = stack.pop()
-        credit.weights[index][:] = weight
+        index, correction = stack.pop()
+        credit.weights[index][:] = weights[index]
         if correction is not None:
             credit.advantages[index][:] = values[index] - correction - estimates[index]
         group = children[index]
@@ -193,8 +205,7 @@ def sibling_credit(tree: Tree, children: list[list[int]], baseline: Baseline = S
                 below = rho * (others - at_branch(tree, children, child, estimates))
             else:
                 below = baseline.lone if index == ROOT else correction  # type: ignore[assignment]
-            share = float(shares[n] / shares.sum())
-            stack.append((child, weight * share / tree.segments[child].survival, below))
+            stack.append((child, below))
     return credit
 
 
@@ -281,19 +292,13 @@ def leaf_weights(tree: Tree) -> dict[int, float]:
 
     They sum to 1 a tree; with roulettes, whose survival probabilities they are divided by, they do so on average.
     """
-    children = living_children(tree, alive(tree))
-    weights: dict[int, float] = {}
-    stack = [(ROOT, 1.0)]
-    while stack:
-        index, weight = stack.pop()
-        outcome = tree.segments[index].outcome
-        if outcome is not None and not outcome.failed and not outcome.stopped:
-            weights[index] = weight
-        group = children[index]
-        shares = group_shares(tree, group)
-        for child, share in zip(group, shares, strict=True):
-            stack.append((child, weight * float(share / shares.sum()) / tree.segments[child].survival))
-    return weights
+    weights = segment_weights(tree, living_children(tree, alive(tree)))
+    return {leaf: float(weights[leaf]) for leaf in tree.leaves() if weights[leaf] and _played(tree, leaf)}
+
+
+def _played(tree: Tree, leaf: int) -> bool:
+    outcome = tree.segments[leaf].outcome
+    return outcome is not None and not outcome.failed and not outcome.stopped
 
 
 def tied_groups(tree: Tree) -> int:

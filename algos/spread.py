@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from algos.credit import Floats, alive, group_shares, living_children, paid_before
+from algos.credit import Floats, alive, group_shares, living_children, paid_before, segment_weights
 from algos.tree import Tree
 
 EDGES = (0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.94, 0.97, 0.99, 0.997)
@@ -64,14 +64,15 @@ class Spread:
         return SpreadTable(tuple(variances.tolist()), typical, self._low, self._high)
 
     def learn_from(self, trees: Sequence[Tree]) -> None:
-        """Add a batch: the first token of every turn of every episode, weighted as in ``credit.leaf_weights``."""
+        """Add a batch: the first token of every turn of every episode, weighted as in ``credit.segment_weights``."""
         returns = [outcome.return_ for tree in trees for outcome in tree.outcomes()]
         self._low, self._high = min([self._low, *returns]), max([self._high, *returns])
         self._weights *= DECAY
         self._squares *= DECAY
         for tree in trees:
+            weights = segment_weights(tree, living_children(tree, alive(tree)))
             columns = zip(
-                tree.segments, paid_before(tree), return_moments(tree), _weights(tree), _turn_starts(tree), strict=True
+                tree.segments, paid_before(tree), return_moments(tree), weights, _turn_starts(tree), strict=True
             )
             for segment, paid, (mass, first, second), weight, begins in columns:
                 if not weight or not begins.any():
@@ -114,19 +115,6 @@ def return_moments(tree: Tree) -> Floats:
         for child, share in zip(group, shares, strict=True):
             moments[index] += share / shares.sum() / tree.segments[child].survival * moments[child]
     return moments
-
-
-def _weights(tree: Tree) -> Floats:
-    """Weight of each segment's tokens; see ``credit.sibling_credit``."""
-    children = living_children(tree, alive(tree))
-    weights = np.zeros(len(tree.segments))
-    weights[0] = 1.0
-    for index in tree.parents_first():
-        group = children[index]
-        shares = group_shares(tree, group)
-        for child, share in zip(group, shares, strict=True):
-            weights[child] = weights[index] * share / shares.sum() / tree.segments[child].survival
-    return weights
 
 
 def _turn_starts(tree: Tree) -> list[npt.NDArray[np.bool_]]:
