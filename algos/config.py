@@ -45,6 +45,7 @@ class TrainConfig:
         eval_tasks: the first so many tasks of the evaluation split.
         eval_every: evaluate after every so many updates (0: only before and after).
         checkpoint_every: save after every so many updates.
+        keep_checkpoints: so many of the newest are kept, and the best one of those that were evaluated.
         device: where the model lives, in torch's words.
         warm_start: whether an untrained ``tiny`` is fitted to demonstrations first.
         rollout, optimizer, evaluation, sft, tiny: see their classes.
@@ -66,6 +67,7 @@ class TrainConfig:
     eval_tasks: int = 100
     eval_every: int = 0
     checkpoint_every: int = 5
+    keep_checkpoints: int = 2
     device: str = "cpu"
     warm_start: bool = True
     rollout: RolloutConfig = field(default_factory=RolloutConfig)
@@ -77,7 +79,14 @@ class TrainConfig:
     def __post_init__(self) -> None:
         if self.algo not in ALGORITHMS:
             raise ValueError(f"unknown algorithm {self.algo!r}; known: {', '.join(sorted(ALGORITHMS))}")
-        for name in ("updates", "tasks_per_update", "max_turn_tokens", "eval_tasks", "checkpoint_every"):
+        for name in (
+            "updates",
+            "tasks_per_update",
+            "max_turn_tokens",
+            "eval_tasks",
+            "checkpoint_every",
+            "keep_checkpoints",
+        ):
             if getattr(self, name) < (0 if name == "updates" else 1):
                 raise ValueError(f"{name} is too small: {getattr(self, name)}")
         if self.temperature <= 0:

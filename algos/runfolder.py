@@ -5,18 +5,20 @@ Layout: ``config.yaml`` (resolved), ``metrics.jsonl`` (one row an update),
 reinforcement learning), ``checkpoints/`` and ``curve.png``.
 
 Invariant: every file is either complete or absent, but for a last line of the metrics
-that a crash cut off; ``start`` cuts them back to the checkpoint that the run goes on from.
+that a crash cut off; ``start`` cuts metrics and evaluations back to the checkpoint that
+the run goes on from. One process at a time writes (``lock``), so partial files have fixed names.
 """
 
 from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
 
-from algos.checkpoint import checkpoints
+from algos.checkpoint import PARTIAL, checkpoint_name, checkpoints, discard, seal
 from algos.config import TrainConfig
 from algos.ledger import Ledger
 from algos.policy import Policy
@@ -42,7 +44,9 @@ class RunFolder:
         if (path / "config.yaml").exists():
             raise FileExistsError(f"{path} holds a run already; go on with --resume {path} or choose another folder")
         path.mkdir(parents=True, exist_ok=True)
-        config.save(path / "config.yaml")
+        partial = path / f"{PARTIAL}config.yaml"
+        config.save(partial)
+        partial.replace(path / "config.yaml")
         return cls(path)
 
     @classmethod
@@ -57,7 +61,7 @@ class RunFolder:
         return cls(path), TrainConfig.load(path / "config.yaml")
 
     def policy(self, which: str = "latest") -> Path:
-        """Folder of a policy of this run: ``"start"``, ``"latest"`` or a checkpoint's name.
+        """Folder of a policy of this run: ``"start"``, ``"latest"``, ``"best"`` (see ``best``) or a checkpoint's name.
 
         Raises:
             FileNotFoundError: the run has no such policy; the message lists those it has.
@@ -67,14 +71,30 @@ class RunFolder:
             found = {"start": self.start_policy, **found}
         if which == "latest" and found:
             return list(found.values())[-1]
+        if which == "best":
+            which = self.best() or which
         if which not in found:
             raise FileNotFoundError(f"no policy {which!r} in {self.path}; it has: {', '.join(found) or 'none'}")
         return found[which]
 
+    def best(self) -> str | None:
+        """Name of the policy whose evaluation had the highest sampled success, the earliest of equals; None without."""
+        found = {when: summary["sampled"] for when, summary in self.evaluations().items()}
+        ranks = {when: (s["success"]["mean"], s["score"]["mean"]) for when, s in found.items()}
+        ranks = {when: rank for when, rank in ranks.items() if not math.isnan(rank[0])}
+        if not ranks:
+            return None
+        when = max(ranks, key=lambda when: ranks[when])
+        if when == "after":
+            return self.policy().name
+        return "start" if when == "before" else checkpoint_name(_updates_before(when))
+
     def write_start_policy(self, policy: Policy) -> None:
         """Keep the policy that learning starts from."""
-        partial = self.path / f".start-{os.getpid()}"
+        partial = self.path / f"{PARTIAL}start"
+        discard([partial])  # of a process that was killed
         policy.save(partial)
+        seal(partial)
         partial.rename(self.start_policy)
 
     def lock(self) -> None:
@@ -90,12 +110,21 @@ class RunFolder:
             self.close()
             raise BlockingIOError(f"another process is training in {self.path}; wait for it, or stop it") from None
 
-    def start(self, updates: int) -> None:
-        """Drop metrics of updates that will be made again, and open TensorBoard."""
+    def start(self, updates: int, finished: bool) -> None:
+        """Drop metrics and evaluations of updates that will be made again, and open TensorBoard.
+
+        Args:
+            updates: those that the policy has had.
+            finished: whether they are all.
+        """
         from torch.utils.tensorboard import SummaryWriter
 
         rows = [row for row in self.metrics() if row["update"] <= updates]
         self._replace("metrics.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        evaluations = self.evaluations()
+        kept = {w: s for w, s in evaluations.items() if finished or (w != "after" and _updates_before(w) <= updates)}
+        if kept != evaluations:
+            self._replace("evaluation.json", json.dumps(kept, indent=1) + "\n")
         self._writer = SummaryWriter(str(self.path / "tensorboard"), purge_step=updates + 1)
 
     def close(self) -> None:
@@ -122,6 +151,8 @@ class RunFolder:
         """Append one update's row."""
         with (self.path / "metrics.jsonl").open("a", encoding="utf-8") as handle:
             handle.write(json.dumps(row) + "\n")
+            handle.flush()
+            os.fsync(handle.fileno())  # before the checkpoint of the same update
         for name, value in row.items():
             self._writer.add_scalar(name if "/" in name else f"train/{name}", value, row["update"])
         self._writer.flush()
@@ -147,6 +178,11 @@ class RunFolder:
         draw_curve(self.metrics(), self.evaluations(), self.path / "curve.png")
 
     def _replace(self, name: str, text: str) -> None:
-        partial = self.path / f".{name}-{os.getpid()}"
+        partial = self.path / f"{PARTIAL}{name}"
         partial.write_text(text, encoding="utf-8")
         partial.replace(self.path / name)
+
+
+def _updates_before(when: str) -> int:
+    """Updates before an evaluation that ``before`` or ``update <n>`` names."""
+    return 0 if when == "before" else int(when.removeprefix("update "))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -16,7 +17,7 @@ import numpy as np
 import torch
 
 from algos.base import Algorithm
-from algos.checkpoint import checkpoints, read_state, save_checkpoint
+from algos.checkpoint import FULL, CheckpointError, DamagedError, newest_checkpoint, read_state, save_checkpoint, verify
 from algos.config import TrainConfig
 from algos.credit import alive, leaf_weights, prefix_explained_share, tied_groups
 from algos.engines.base import Sampling
@@ -44,7 +45,7 @@ class Trainer:
         config: the run's settings; on resume they come from the folder.
         folder: where the run lives.
         listener: told of everything that happens, as (event, data): ``demonstrations``, ``sft``, ``evaluating``,
-            ``evaluated``, ``rollout``, ``update``, ``saved``.
+            ``evaluated``, ``rollout``, ``learning``, ``update``, ``saving``, ``saved``.
     """
 
     def __init__(self, config: TrainConfig, folder: RunFolder, listener: Listener | None = None) -> None:
@@ -53,7 +54,7 @@ class Trainer:
         self.stop_requested = False
 
     def run(self) -> dict[str, Any]:
-        """Train from the newest checkpoint, or from the start.
+        """Train from the newest checkpoint that is sound, or from the start.
 
         Returns:
             The run's evaluations, as in ``evaluation.json``.
@@ -61,28 +62,40 @@ class Trainer:
         Raises:
             Stopped: ``stop_requested`` was set; everything finished so far is saved.
             BlockingIOError: another process is training in the folder.
+            CheckpointError: the disk is full, or no checkpoint can be used; everything saved so far is untouched.
         """
         with closing(gymnasium.make(self.config.env, **self.config.training_arguments())) as env, closing(self.folder):
             self.folder.lock()
-            self._train(env)
+            try:
+                self._train(env)
+            except OSError as error:
+                if error.errno not in FULL:
+                    raise
+                raise CheckpointError(
+                    f"the run stopped because {self.folder.path} could not be written: {error}. What is saved there is "
+                    f"complete; free some space, then go on with --resume {self.folder.path}"
+                ) from error
         self.folder.draw_curve()
         return self.folder.evaluations()
 
     def _train(self, env: Any) -> None:
         config = self.config
         torch.manual_seed(config.seed)
-        policy, first, state = self._policy(env)
+        policy, checkpoint = self._policy(env)
         algorithm = config.algorithm()
         if algorithm.needs_values or algorithm.records_values:
             policy.add_value_head()
         learner = Learner(policy, config.optimizer, config.temperature, config.updates)
-        ledger = Ledger()
-        if state is not None:
-            checkpoint = checkpoints(self.folder.checkpoints)[-1]
+        ledger, first = Ledger(), 0
+        if checkpoint is not None:
+            state = read_state(checkpoint)
+            first = state["update"]
             learner.optimizer.load_state_dict(torch.load(checkpoint / "optimizer.pt", weights_only=True))
             algorithm.load_state_dict(state["algorithm"])
             ledger = Ledger.from_dict(state["ledger"])
-        self.folder.start(first)
+        self.folder.start(first, first == config.updates)
+        if checkpoint is not None:
+            self.folder.write_ledger(ledger)
         reference = Policy.load(self.folder.start_policy, config.device) if algorithm.loss.kl_coefficient else None
         if "before" not in self.folder.evaluations():
             self._evaluate("before", Policy.load(self.folder.start_policy, config.device))
@@ -94,7 +107,9 @@ class Trainer:
             done = update + 1
             last = done == config.updates
             if last or done % config.checkpoint_every == 0 or self._evaluation_due(done) or self.stop_requested:
-                save_checkpoint(self.folder.checkpoints, done, policy, learner.optimizer, algorithm, ledger)
+                self._tell("saving", {"update": done})
+                keep, best = config.keep_checkpoints, self.folder.best()
+                save_checkpoint(self.folder.checkpoints, done, policy, learner.optimizer, algorithm, ledger, keep, best)
                 self.folder.write_ledger(ledger)
                 self._tell("saved", {"update": done})
             if self.stop_requested and not last:
@@ -106,16 +121,18 @@ class Trainer:
         every = self.config.eval_every
         return bool(every) and updates > 0 and updates % every == 0
 
-    def _policy(self, env: Any) -> tuple[Policy, int, dict[str, Any] | None]:
-        """The policy to go on with, the number of updates it has had, and its checkpoint's state."""
-        found = checkpoints(self.folder.checkpoints)
-        if found:
-            state = read_state(found[-1])
-            return Policy.load(found[-1], self.config.device), state["update"], state
-        if not self.folder.start_policy.is_dir():
+    def _policy(self, env: Any) -> tuple[Policy, Path | None]:
+        """The policy to go on with, and the checkpoint that it comes from."""
+        start, checkpoint = self.folder.start_policy, newest_checkpoint(self.folder.checkpoints)
+        if start.is_dir():
+            try:
+                verify(start)
+            except DamagedError as error:
+                raise CheckpointError(f"{error}. Put back a copy of it, or start a new run") from error
+        else:
             policy = starting_policy(self.config, env, self._demonstrated, self._sft_step)
             self.folder.write_start_policy(policy)
-        return Policy.load(self.folder.start_policy, self.config.device), 0, None
+        return Policy.load(checkpoint or start, self.config.device), checkpoint
 
     def _demonstrated(self, played: int) -> None:
         self._tell("demonstrations", {"played": played, "count": self.config.sft.demonstrations})
@@ -166,6 +183,7 @@ class Trainer:
         trees = [tree for tree in trees if any(alive(tree))]
         ledger.tied_groups += sum(tied_groups(tree) for tree in trees)
         rolled = time.perf_counter()
+        self._tell("learning", {"update": update + 1})
         metrics = _rollout_metrics(trees)
         if trees:
             values = learner.values(trees) if algorithm.needs_values else None

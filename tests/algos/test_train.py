@@ -2,12 +2,11 @@
 
 import contextlib
 import dataclasses
+import errno
 import json
 import math
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from letters import LettersEnv
 from sizes import SHOP, SMALL
 from torch.utils.tensorboard import SummaryWriter
 
-from algos.checkpoint import checkpoints
+from algos.checkpoint import CheckpointError, checkpoints
 from algos.config import TrainConfig
 from algos.evaluate import EvaluationConfig
 from algos.learner import OptimizerConfig
@@ -27,6 +26,7 @@ from algos.rollout import RolloutConfig
 from algos.runfolder import RunFolder
 from algos.sft import SFTConfig
 from algos.train import Stopped, Trainer, evaluate_policy
+from benchmarks.kill_resume import Moment, killed, left_alone
 
 OPTIONS = {
     "ppo": {"episodes": 3, "entropy_coefficient": 0.01},
@@ -34,6 +34,7 @@ OPTIONS = {
     "grpo": {"episodes": 3, "entropy_coefficient": 0.01, "kl_coefficient": 0.05, "minibatches": 2},
     "bpo": {"roots": 2, "entropy_coefficient": 0.01, "initial_threshold": 4.0},
 }
+UPDATE_EVENTS = ("rollout", "learning", "update", "saving", "saved")
 TIMES = ("env_seconds", "rollout_seconds", "learn_seconds")
 
 
@@ -137,7 +138,7 @@ def test_a_run_on_webshop_from_end_to_end(algo, tmp_path):
         "checkpoints",
         "curve.png",
     }
-    assert set(events) == {"demonstrations", "evaluating", "evaluated", "rollout", "update", "saved"}
+    assert set(events) == {"demonstrations", "evaluating", "evaluated", *UPDATE_EVENTS}
     assert spent(folder)["updates"] == 2
     assert Ledger.from_dict(json.loads((folder.path / "ledger.json").read_text())).generated_tokens > 0
     first, last = (Policy.load(folder.policy(which)).model.state_dict() for which in ("start", "latest"))
@@ -160,19 +161,98 @@ def test_a_crashed_run_goes_on_with_the_same_numbers(algo, tmp_path):
     same(resume(tmp_path / "crashed"), whole)
 
 
-def test_a_webshop_run_killed_in_the_middle_of_an_update_goes_on_with_the_same_numbers(tmp_path):
-    config = shop_config("bpo", updates=3)
+def test_a_webshop_run_killed_in_every_phase_goes_on_with_the_same_numbers(tmp_path):
+    """SIGKILL in a rollout, in learning and while a checkpoint is written; nothing is lost but the update at hand."""
+    config = shop_config("bpo", updates=6)
+    whole, broken = (RunFolder.create(tmp_path / name, config) for name in ("whole", "broken"))
+    seconds = left_alone(whole.path)
+    kills = killed(
+        broken.path, [Moment("learning", 1, 0.5), Moment("saving", 2, 0.4), Moment("rollout", 4, 0.5)], seconds
+    )
+    assert len(kills) == 3
+    assert all(kill.completed - kill.resumed_from in (0, 1) for kill in kills), kills
+    same(broken, whole)
+
+
+def test_a_damaged_checkpoint_costs_the_updates_since_the_one_before(tmp_path, caplog):
+    config = letters_config("rloo", eval_every=3, checkpoint_every=1)
     whole = start(config, tmp_path / "whole")
-    killed = RunFolder.create(tmp_path / "killed", config)
-    here = Path(__file__).parent
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here.parents[1]), str(here)])}
-    command = [sys.executable, str(here / "trained.py"), str(killed.path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "in the middle\n"
-        process.kill()
-    assert [row["update"] for row in killed.metrics()] == [1, 2]
-    same(resume(killed.path), whole)
+    shutil.copytree(whole.path, tmp_path / "damaged")
+    damaged = RunFolder(tmp_path / "damaged")
+    os.truncate(damaged.policy() / "model.safetensors", 1000)
+    updates = []
+    Trainer(config, damaged, lambda event, data: event == "update" and updates.append(data["update"])).run()
+    assert updates == [4]
+    assert "update-000004 is damaged" in caplog.text
+    same(damaged, whole)
+
+
+def test_a_run_without_a_sound_checkpoint_is_an_error_that_changes_nothing(tmp_path):
+    folder = start(letters_config("rloo", updates=2), tmp_path / "run")
+    os.truncate(folder.policy() / "optimizer.pt", 100)
+    before = {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}
+    with pytest.raises(CheckpointError, match=r"no checkpoint in .* can be used"):
+        resume(folder.path)
+    assert {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()} == before
+
+
+def test_a_damaged_start_is_an_error(tmp_path):
+    folder = start(letters_config("rloo", updates=1), tmp_path / "run")
+    (folder.start_policy / "config.json").write_text("{}")
+    with pytest.raises(CheckpointError, match=r"start is damaged: config.json .* Put back a copy of it"):
+        resume(folder.path)
+
+
+def test_evaluations_and_metrics_are_cut_back_to_the_checkpoint(tmp_path):
+    folder = RunFolder.create(tmp_path / "run", letters_config("rloo"))
+    for update in (1, 2, 3, 4):
+        (folder.path / "metrics.jsonl").open("a").write(json.dumps({"update": update}) + "\n")
+    for when in ("before", "update 2", "update 4", "after"):
+        folder.write_evaluation(when, {"when": when})
+    folder.start(4, finished=True)
+    assert list(folder.evaluations()) == ["before", "update 2", "update 4", "after"]
+    folder.start(4, finished=False)
+    assert list(folder.evaluations()) == ["before", "update 2", "update 4"]
+    folder.start(3, finished=False)
+    folder.close()
+    assert list(folder.evaluations()) == ["before", "update 2"]
+    assert [row["update"] for row in folder.metrics()] == [1, 2, 3]
+
+
+def test_the_best_policy_is_the_one_that_was_evaluated_best_and_is_kept(tmp_path):
+    config = letters_config("rloo", updates=6, eval_every=2, checkpoint_every=1)
+    folder = RunFolder.create(tmp_path / "run", config)
+    successes = {"before": 0.1, "update 2": 0.6, "update 4": 0.6, "after": float("nan")}
+
+    def listen(event, data):
+        if event == "evaluated":  # as if the policy had played so
+            when = data["when"]
+            sampled = {"success": {"mean": successes[when]}, "score": {"mean": 0.5}}
+            folder.write_evaluation(when, {"sampled": sampled})
+
+    Trainer(config, folder, listen).run()
+    assert [p.name for p in checkpoints(folder.checkpoints)] == ["update-000002", "update-000005", "update-000006"]
+    assert folder.policy("best").name == "update-000002", "the earliest of equals"
+    folder.write_evaluation("after", {"sampled": {"success": {"mean": 0.7}, "score": {"mean": 0.5}}})
+    assert folder.policy("best").name == "update-000006"
+    folder.write_evaluation("before", {"sampled": {"success": {"mean": 0.8}, "score": {"mean": 0.5}}})
+    assert folder.policy("best").name == "start"
+    assert RunFolder(tmp_path / "none").best() is None
+
+
+def test_a_full_disk_stops_the_run_and_says_how_to_go_on(tmp_path, monkeypatch):
+    folder = RunFolder.create(tmp_path / "run", letters_config("rloo", checkpoint_every=1))
+
+    def fail(row):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def listen(event, data):
+        if event == "saved" and data["update"] == 2:
+            monkeypatch.setattr(folder, "write_metrics", fail)
+
+    with pytest.raises(CheckpointError, match=r"No space left.* free some space, then go on with --resume .*run"):
+        Trainer(letters_config("rloo", checkpoint_every=1), folder, listen).run()
+    same(resume(folder.path), start(letters_config("rloo", checkpoint_every=1), tmp_path / "whole"))
 
 
 def test_a_run_is_trained_by_one_process_at_a_time(tmp_path):
