@@ -9,6 +9,11 @@ Load a policy's folder without it for anything else.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import accumulate
 from typing import Any, Protocol
 
 import torch
@@ -105,3 +110,66 @@ class TreeLayout:
                 k, v = keys[i], values[i]
             outputs.append(causal_attention(own, k, v, scale, self.masks[i]))
         return torch.cat(outputs, 2)
+
+
+def tree_layout(spans: list[int], ancestors: list[list[int]], device: torch.device | None = None) -> Layout:
+    """The layout of packed trees that suits a device: one block-sparse kernel on CUDA, else a call a segment."""
+    if device is not None and device.type == "cuda":
+        return FlexTreeLayout(spans, ancestors, device)
+    return TreeLayout(spans, ancestors, device)
+
+
+def subtree_ends(spans: Sequence[int], ancestors: Sequence[Sequence[int]]) -> list[int]:
+    """For each segment the flat index after the last token of its last descendant.
+
+    In depth-first order a segment's descendants follow it without a gap, so that token q sees token k exactly when
+    ``k <= q < end of k's segment's subtree``.
+
+    Raises:
+        ValueError: the segments are not in depth-first order.
+    """
+    stops = list(accumulate(spans))
+    ends, descendants = list(stops), Counter(a for above in ancestors for a in above)
+    for stop, above in zip(stops, ancestors, strict=True):
+        for a in above:
+            ends[a] = stop
+    if any(bisect_right(stops, end) - i - 1 != descendants[i] for i, end in enumerate(ends)):
+        raise ValueError("the segments of a tree must be in depth-first order")
+    return ends
+
+
+class FlexTreeLayout:
+    """``TreeLayout`` as one call of flex attention a layer, whose blocks skip what no path needs.
+
+    Compiled on CUDA. On a CPU it has no backward pass; there it was tried against ``TreeLayout``.
+
+    Args:
+        spans: lengths of the segments in the flat sequence, depth first; each at least 1.
+        ancestors: for each segment, the segments on the path above it, root first.
+        device: of the mask.
+    """
+
+    def __init__(self, spans: list[int], ancestors: list[list[int]], device: torch.device | None = None) -> None:
+        from torch.nn.attention.flex_attention import create_block_mask
+
+        per_segment = torch.tensor(subtree_ends(spans, ancestors), device=device)
+        ends = per_segment.repeat_interleave(torch.tensor(spans, device=device))
+
+        def sees(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+            return (key <= query) & (query < ends[key])
+
+        tokens = len(ends)
+        self._mask = create_block_mask(sees, None, None, tokens, tokens, device=str(device or "cpu"))
+
+    def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float | None) -> Tensor:
+        """See ``Layout.attend``."""
+        attention = _flex_attention(query.is_cuda)
+        grouped = query.shape[1] != key.shape[1]
+        return attention(query, key, value, block_mask=self._mask, scale=scale, enable_gqa=grouped)
+
+
+@cache
+def _flex_attention(compiled: bool) -> Callable[..., Tensor]:
+    from torch.nn.attention.flex_attention import flex_attention
+
+    return torch.compile(flex_attention, dynamic=True) if compiled else flex_attention

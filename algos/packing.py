@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algos.attention import TreeLayout
+from algos.attention import Layout, tree_layout
 from algos.credit import Credit
 from algos.tree import Tree
 
@@ -36,7 +36,7 @@ class Packed:
 
     tokens: Tensor
     positions: Tensor
-    layout: TreeLayout
+    layout: Layout
     written: Tensor
     previous: Tensor
     behaviour_logprobs: Tensor
@@ -111,7 +111,7 @@ def pack(
     return Packed(
         tokens=torch.tensor([tokens], dtype=torch.long, device=device),
         positions=torch.tensor([positions], dtype=torch.long, device=device),
-        layout=TreeLayout(spans, ancestors, device),
+        layout=tree_layout(spans, ancestors, device),
         written=torch.tensor(written, dtype=torch.long, device=device),
         previous=torch.tensor(previous, dtype=torch.long, device=device),
         behaviour_logprobs=column("old", 0.0),

@@ -17,10 +17,10 @@ def sharpened(model: Any, matrices: float = 20.0, embeddings: float = 1.4) -> An
     return model.eval()
 
 
-def plain_copy(model: Any) -> LlamaForCausalLM:
-    """The same weights with transformers' own eager attention."""
-    config = type(model.config)(**{**model.config.to_dict(), "attn_implementation": "eager"})
-    config._attn_implementation = "eager"
+def plain_copy(model: Any, attention: str = "eager") -> LlamaForCausalLM:
+    """The same weights with transformers' own attention."""
+    config = type(model.config)(**{**model.config.to_dict(), "attn_implementation": attention})
+    config._attn_implementation = attention
     copy = LlamaForCausalLM(config).to(model.dtype)
     copy.load_state_dict(model.state_dict())
     return copy.eval()

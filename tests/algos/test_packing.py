@@ -1,19 +1,18 @@
 """Packing: one flat sequence says and teaches what the unpacked paths do."""
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from grown import paths_of, random_trees
 from policies import entropy, gradient, plain_copy, plain_logprobs
 from trees import build
 
 from algos.credit import tree_credit
 from algos.learner import score
 from algos.packing import credited, micro_batches, pack
-from algos.tree import ROOT, Outcome, Tree
+from algos.tree import ROOT, Tree
 
-VOCABULARY = 60
 quick = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -23,47 +22,11 @@ def double_precision(policy):
     policy.model.double()
 
 
-@st.composite
-def random_trees(draw) -> Tree:
-    """Trees as a rollout grows them: turns of text and action, branches at any token of the last turn or before."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    tree = Tree("")
-
-    def tokens(n: int) -> list[int]:
-        return rng.integers(5, VOCABULARY, n).tolist()
-
-    def episode(parent: int, turns: int) -> int:
-        index = tree.grow(parent)
-        for turn in range(turns):
-            count = int(rng.integers(1, 4))
-            logprobs = (-rng.exponential(1.0, count)).tolist()
-            tree.segments[index].write(tokens(count), logprobs, [0.0] * count, turn)
-            if turn < turns - 1:
-                tree.segments[index].read(tokens(int(rng.integers(1, 4))), turn + 1)
-        tree.segments[index].outcome = Outcome()
-        return index
-
-    prompt = tokens(draw(st.integers(1, 4)))
-    tree.segments[ROOT].read(prompt, 0)
-    for _ in range(draw(st.integers(1, 3))):
-        leaf = episode(ROOT, draw(st.integers(1, 3)))
-        for _ in range(draw(st.integers(0, 2))):
-            position = draw(st.integers(len(prompt), tree.path_length(leaf) - 1))
-            head, tail = tree.branch(leaf, position)
-            leaf = tail if head == leaf else leaf
-            for _ in range(draw(st.integers(1, 2))):
-                episode(head, draw(st.integers(1, 2)))
-    return tree
-
-
 def unpacked(model, tree: Tree, temperature: float) -> list[tuple[float, float]]:
     """(log-prob, entropy) tensors of each policy token, path by path, each token once, in packed order."""
     seen: dict[tuple[int, int], tuple[torch.Tensor, torch.Tensor]] = {}
-    for leaf in range(len(tree.segments)):
-        path = [(i, j) for i in tree.path(leaf) for j in range(len(tree.segments[i]))]
+    for path in paths_of(tree):
         tokens = [tree.segments[i].tokens[j] for i, j in path]
-        if len(tokens) < 2:
-            continue
         logprobs = plain_logprobs(model, tokens, temperature)
         for n, (i, j) in enumerate(path):
             if tree.segments[i].written[j] and (i, j) not in seen:
