@@ -19,6 +19,8 @@ import yaml
 from algos.base import Algorithm
 from algos.evaluate import EvaluationConfig
 from algos.learner import OptimizerConfig
+from algos.lora import LoRAConfig
+from algos.prompts import PromptConfig
 from algos.registry import ALGORITHMS
 from algos.rollout import RolloutConfig
 from algos.sft import SFTConfig
@@ -35,7 +37,7 @@ class TrainConfig:
         train_options: further ones of the environment that is learned in, not of the one that is evaluated in.
         algo: name in ``algos.registry``.
         algo_options: settings of the algorithm that differ from its defaults.
-        model: ``"tiny"``, a folder or a hub id.
+        model: ``"tiny"``, a folder, a hub id, a GGUF file, or a name in ``algos.pretrained.PACKAGED``.
         seed: of every random choice in training; the warm start and the evaluation have their own.
         updates: batches to learn from.
         tasks_per_update: trees a batch.
@@ -48,7 +50,7 @@ class TrainConfig:
         keep_checkpoints: so many of the newest are kept, and the best one of those that were evaluated.
         device: where the model lives, in torch's words.
         warm_start: whether an untrained ``tiny`` is fitted to demonstrations first.
-        rollout, optimizer, evaluation, sft, tiny: see their classes.
+        rollout, prompts, lora, optimizer, evaluation, sft, tiny: see their classes.
     """
 
     env: str
@@ -71,6 +73,8 @@ class TrainConfig:
     device: str = "cpu"
     warm_start: bool = True
     rollout: RolloutConfig = field(default_factory=RolloutConfig)
+    prompts: PromptConfig = field(default_factory=PromptConfig)
+    lora: LoRAConfig = field(default_factory=LoRAConfig)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     sft: SFTConfig = field(default_factory=SFTConfig)

@@ -23,7 +23,7 @@ from sandgym.core import digest_of
 from sandgym.data import data_root
 
 VERSION = 2
-PRETRAINED_LR = 2e-5
+PRETRAINED_LR, ADAPTER_LR = 2e-5, 2e-4
 log = logging.getLogger("sandgym")
 
 Played = Callable[[int], None]
@@ -35,7 +35,8 @@ def starting_policy(
 ) -> Policy:
     """The policy that a run with this configuration starts from.
 
-    ``tiny`` comes from the cache when it is there. Any other model is loaded as it is.
+    ``tiny`` comes from the cache when it is there. Any other model is loaded as it is. With a rank in
+    ``config.lora`` there is an adapter on top, a fresh one where the model has none.
 
     Args:
         config: of the run.
@@ -47,18 +48,20 @@ def starting_policy(
         OSError: there is no such model.
     """
     if config.model != "tiny":
-        return Policy.load(config.model, config.device)
+        return Policy.load(config.model, config.device, config.prompts).with_lora(config.lora, config.seed)
     if not config.warm_start:
         demonstrations = demonstrate(
             env, list(env.unwrapped.task_ids), config.sft.demonstrations, 0.0, config.seed, played
         )
         tokenizer = _tokenizer(env, [t for d in demonstrations for t in d.texts()], config.tiny)
-        return Policy.of(build_model(tokenizer, config.tiny, config.sft.seed), tokenizer)
+        return Policy.of(build_model(tokenizer, config.tiny, config.sft.seed), tokenizer, config.prompts).with_lora(
+            config.lora, config.seed
+        )
     folder = warm_start_folder(env, config.tiny, config.sft)
     if not folder.is_dir():
         log.info("no warm-started policy in the cache; fitting one to demonstrations")
         save_atomically(warm_started_tiny(env, config.tiny, config.sft, played, fitted), folder)
-    return Policy.load(folder, config.device)
+    return Policy.load(folder, config.device, config.prompts).with_lora(config.lora, config.seed)
 
 
 def warm_start_folder(env: Any, tiny: TinyConfig, sft: SFTConfig) -> Path:
@@ -84,10 +87,11 @@ def fine_tuned(
 ) -> Policy:
     """A pretrained policy, fitted to the environment's demonstrations in its own transcript format.
 
-    It can copy already and has much to lose: no drill, no cropping, and ``PRETRAINED_LR`` at most.
+    It can copy already and has much to lose: no drill, no cropping, and ``PRETRAINED_LR`` at most, or ``ADAPTER_LR``
+    where an adapter learns.
     """
     whole = dict.fromkeys(("drill_steps", "opening_steps", "turn_steps", "crop_steps"), 0)
-    sft = dataclasses.replace(sft, **whole, lr=min(sft.lr, PRETRAINED_LR))
+    sft = dataclasses.replace(sft, **whole, lr=min(sft.lr, ADAPTER_LR if policy.adapted else PRETRAINED_LR))
     demonstrations = demonstrate(env, list(env.unwrapped.task_ids), sft.demonstrations, sft.noise, sft.seed, played)
     fine_tune(policy, [as_tree(d, policy.prompts) for d in demonstrations], sft, fitted)
     return policy

@@ -15,7 +15,10 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 EXTRAS = {
-    "train": ("torch", "transformers", "tokenizers", "safetensors", "yaml", "matplotlib", "tensorboard", "scipy"),
+    "train": (
+        *("torch", "transformers", "tokenizers", "safetensors", "peft", "gguf", "yaml", "matplotlib", "tensorboard"),
+        "scipy",
+    ),
     "leaderboard": ("pydantic", "yaml"),
     "vllm": ("vllm",),
     "docker": ("docker",),

@@ -124,7 +124,8 @@ def _source(source: str, env: str | None, checkpoint: str | None) -> tuple[RunFo
         except FileNotFoundError as error:
             raise UsageError(str(error)) from error
     looks_like_path = source.startswith((".", "/", "~", "runs/")) or source.count("/") > 1
-    if not (path / "config.json").is_file() and (path.exists() or looks_like_path):
+    held = any((path / name).is_file() for name in ("config.json", "adapter_config.json"))
+    if not held and path.suffix != ".gguf" and (path.exists() or looks_like_path):
         raise UsageError(f"{source} is neither a run (no config.yaml) nor a model (no config.json)")
     if checkpoint is not None:
         raise UsageError(f"--checkpoint is for runs; {source} is a model")

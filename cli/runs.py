@@ -50,10 +50,26 @@ def configuration(algo: str, env_id: str, pairs: dict[str, str]) -> TrainConfig:
         config.algorithm()
     except (ValueError, TypeError) as error:
         raise UsageError(str(error)) from error
-    model = Path(config.model).expanduser()
-    if config.model.startswith((".", "/", "~")) and not model.is_dir():
-        raise UsageError(f"there is no model folder {config.model}")
-    return dataclasses.replace(config, model=str(model)) if model.is_dir() else config
+    return dataclasses.replace(config, model=model_source(config.model))
+
+
+def model_source(model: str) -> str:
+    """A model as the command line names it, as a path where it is one.
+
+    Raises:
+        UsageError: a path leads nowhere.
+    """
+    from algos.pretrained import PACKAGED, is_gguf
+
+    path = Path(model).expanduser()
+    if model in PACKAGED or model == "tiny":
+        return model
+    if is_gguf(model):
+        if not path.is_file():
+            raise UsageError(f"there is no model file {model}")
+    elif model.startswith((".", "/", "~")) and not path.is_dir():
+        raise UsageError(f"there is no model folder {model}")
+    return str(path) if path.exists() else model
 
 
 def open_run(path: Path) -> tuple[RunFolder, TrainConfig]:
@@ -112,7 +128,7 @@ def quiet_transformers(model: str) -> None:
     """No progress bars for models that are on this disk; a download keeps its own."""
     from transformers.utils import logging
 
-    if model == "tiny" or Path(model).is_dir():
+    if model in ("tiny", "smollm2") or Path(model).exists():
         logging.disable_progress_bar()
 
 

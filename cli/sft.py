@@ -36,7 +36,7 @@ EXAMPLES = "\n\n".join(
 
 def sft(
     env: Annotated[str, typer.Option(help="webshop, any Gymnasium id, or module:Id.")] = "webshop",
-    model: Annotated[str, typer.Option(help="tiny, a model folder, or a hub id.")] = "tiny",
+    model: Annotated[str, typer.Option(help="tiny, a model folder, a hub id, a GGUF file, or smollm2.")] = "tiny",
     out: Annotated[
         Path | None, typer.Option(help="Folder for the policy; by default tiny goes to the cache.", show_default=False)
     ] = None,
@@ -54,6 +54,8 @@ def sft(
     """
     pairs = assignments(set_ or []) | {"model": model} | ({"env_options.data": data} if data is not None else {})
     config = configuration("rloo", environment_id(env), pairs)
+    if model == "tiny" and config.lora.rank:
+        raise UsageError("tiny is fitted as a whole: leave out lora.rank, or choose another --model")
     if model != "tiny" and out is None:
         raise UsageError(f"say where the fitted {model} shall go: --out FOLDER")
     if out is not None and out.exists():
@@ -70,8 +72,7 @@ def sft(
 
 def _fit(printer: Console, config: TrainConfig, world: Any, out: Path | None, refresh: bool) -> Path:
     """Make the policy where it is not there yet; returns its folder."""
-    from algos.policy import Policy
-    from algos.warmstart import fine_tuned, save_atomically, warm_start_folder, warm_started_tiny
+    from algos.warmstart import fine_tuned, save_atomically, starting_policy, warm_start_folder, warm_started_tiny
 
     folder = out or warm_start_folder(world, config.tiny, config.sft)
     if folder.is_dir() and not refresh:
@@ -81,7 +82,7 @@ def _fit(printer: Console, config: TrainConfig, world: Any, out: Path | None, re
         if config.model == "tiny":
             policy = warm_started_tiny(world, config.tiny, config.sft, *reports)
         else:
-            policy = fine_tuned(Policy.load(config.model, config.device), world, config.sft, *reports)
+            policy = fine_tuned(starting_policy(config, world), world, config.sft, *reports)
     if folder.is_dir():
         shutil.rmtree(folder)
     save_atomically(policy, folder)

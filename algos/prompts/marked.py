@@ -1,13 +1,14 @@
-"""The append-only transcript: how observations become tokens and tokens become actions.
+"""The transcript of ``tiny``: markers around observations and actions, names for identifiers.
 
-Invariant: a transcript only grows; sampled token ids are kept as they are and never
-re-tokenized.
+Invariant: an identifier has the same name throughout an episode, in the order of first appearance.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, Protocol
+from typing import Any
+
+from algos.prompts.base import PromptConfig
 
 OBSERVATION, ACTION, END = "<|obs|>", "<|act|>", "<|end|>"
 MARKERS = (OBSERVATION, ACTION, END)
@@ -16,36 +17,10 @@ NAMES = tuple(f"<|id{n}|>" for n in range(64))
 _NAME = re.compile(r"<\|id\d+\|>")
 
 
-class Transcript(Protocol):
-    """One episode's text as tokens."""
-
-    def opening(self, instructions: str, observation: str) -> list[int]:
-        """Tokens before the first action; never empty."""
-
-    def following(self, observation: str, closed: bool) -> list[int]:
-        """Tokens between two actions; ``closed`` tells whether the last action ended with a stop token."""
-
-    def action(self, tokens: list[int]) -> str:
-        """Text of an action from its sampled tokens."""
-
-    def encode_action(self, action: str) -> list[int]:
-        """Tokens with which a demonstration writes an action, the stop token included."""
-
-    def fork(self) -> Transcript:
-        """A transcript with this past and a future of its own."""
-
-
-class PromptFormat(Protocol):
-    """How a tokenizer's policy reads and writes; ``stop`` are the tokens that end an action."""
-
-    stop: frozenset[int]
-
-    def transcript(self) -> Transcript:
-        """A new episode's."""
-
-
 class MarkedFormat:
     """For tokenizers with markers of their own; see ``MarkedTranscript``."""
+
+    config = PromptConfig("marked", "line", False)
 
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
@@ -108,51 +83,3 @@ class MarkedTranscript:
             name = self._names[key] = NAMES[len(self._names)]
             self._identifiers[name] = match[0]
         return self._names[key]
-
-
-class PlainFormat:
-    """For any other causal language model: plain text, one action a line. It is its own transcript."""
-
-    def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
-        newlines = {i for t, i in tokenizer.get_vocab().items() if "\n" in tokenizer.convert_tokens_to_string([t])}
-        end = {tokenizer.eos_token_id} if tokenizer.eos_token_id is not None else set()
-        self.stop = frozenset(newlines | end)
-        if not self.stop:
-            raise ValueError("the tokenizer has neither a newline token nor an end-of-text token to end an action with")
-
-    def transcript(self) -> PlainFormat:
-        """See ``PromptFormat``."""
-        return self
-
-    def fork(self) -> PlainFormat:
-        """See ``Transcript``."""
-        return self
-
-    def opening(self, instructions: str, observation: str) -> list[int]:
-        """See ``Transcript``."""
-        ids: list[int] = self._tokenizer.encode(f"{instructions}\n\nObservation: {observation}\nAction:")
-        return ids
-
-    def following(self, observation: str, closed: bool) -> list[int]:
-        """See ``Transcript``."""
-        return self._encode(f"{'' if closed else chr(10)}Observation: {observation}\nAction:")
-
-    def action(self, tokens: list[int]) -> str:
-        """See ``Transcript``."""
-        text: str = self._tokenizer.decode(tokens, skip_special_tokens=True)
-        return text.strip().split("\n")[0].strip()
-
-    def encode_action(self, action: str) -> list[int]:
-        """See ``Transcript``."""
-        return self._encode(f" {action}\n")
-
-    def _encode(self, text: str) -> list[int]:
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
-        return ids
-
-
-def format_for(tokenizer: Any) -> PromptFormat:
-    """The format that a tokenizer was made for."""
-    vocabulary = tokenizer.get_vocab()
-    return MarkedFormat(tokenizer) if all(m in vocabulary for m in MARKERS) else PlainFormat(tokenizer)
