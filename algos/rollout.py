@@ -3,6 +3,11 @@
 Invariant: a token is sampled from exactly the transcript on its path, a fork shares
 both the environment's state and the engine's cache, and nothing that decides a causal branch
 or a roulette is later than its decision token.
+
+The context is a budget: a transcript is never shortened, so that what is trained is what was seen. An
+episode is played on as long as the next observation and a whole action fit in. Where they do not, it ends
+truncated, with the rewards it has, and its last observation stays out of the tree. A task whose first
+prompt leaves no room for an action is an error.
 """
 
 from __future__ import annotations
@@ -29,6 +34,7 @@ class RolloutConfig:
         success_weight: the return is (1 - w) * sum of rewards + w * success.
         max_invalid_actions: an episode ends with what it has after so many actions that
             the environment did not understand (None: never).
+        invalid_penalty: taken from the return for each such action; success and score are as without.
         max_live: episodes played at once; bounds memory.
         copy_steps: whether an action that two siblings choose at the same state is taken once and its result
             copied; changes nothing but the time in environments.
@@ -36,6 +42,7 @@ class RolloutConfig:
 
     success_weight: float = 0.5
     max_invalid_actions: int | None = 2
+    invalid_penalty: float = 0.0
     max_live: int = 192
     copy_steps: bool = True
 
@@ -343,7 +350,8 @@ class Rollout:
             self.ledger.failed += 1
             return False
         observation, reward, terminated, truncated, info = answer
-        leaf.invalid += not info.get("action_valid", True)
+        invalid = not info.get("action_valid", True)
+        leaf.invalid += invalid
         limit = self.config.max_invalid_actions
         given_up = limit is not None and leaf.invalid >= limit
         following = leaf.transcript.following(observation, leaf.turn_tokens[-1] in self.prompts.stop)
@@ -351,6 +359,7 @@ class Rollout:
         over = terminated or truncated or given_up or full
         weight = self.config.success_weight
         shaped = (1 - weight) * float(reward) + weight * (over and info["success"])
+        shaped -= self.config.invalid_penalty * invalid
         segment.pay(shaped)
         leaf.return_ += shaped
         if over:

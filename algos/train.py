@@ -188,6 +188,7 @@ class Trainer:
         if trees:
             values = learner.values(trees) if algorithm.needs_values else None
             credits = algorithm.credit(trees, values)
+            torch.manual_seed(derive_seed(config.seed, "learn", update))  # of an adapter's dropout
             metrics |= learner.update(
                 trees, credits, algorithm.loss, update, algorithm.epochs, algorithm.minibatches, reference
             )
