@@ -98,11 +98,15 @@ class Policy:
             self.base.save(folder)
         else:
             self.model.save_pretrained(folder)
+        self.save_transcripts(folder)
+        if self.value_head is not None:
+            save_file(self.value_head.state_dict(), folder / VALUE_HEAD)
+
+    def save_transcripts(self, folder: Path) -> None:
+        """Write the tokenizer, and how transcripts are written, into a model's folder."""
         self.tokenizer.save_pretrained(folder)
         settings = {"prompts": dataclasses.asdict(self.prompts.config)}
         (folder / SETTINGS).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
-        if self.value_head is not None:
-            save_file(self.value_head.state_dict(), folder / VALUE_HEAD)
 
     @property
     def adapted(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from cli import algos, bench, data, doctor, envs, evaluate, lab, leaderboard, play, sft, train
+from cli import algos, bench, data, doctor, envs, evaluate, export, lab, leaderboard, play, sft, train
 from cli.errors import Commands
 
 app = typer.Typer(
@@ -50,6 +50,7 @@ for _name, _command, _examples in (
     ("train", train.train, train.EXAMPLES),
     ("eval", evaluate.evaluate, evaluate.EXAMPLES),
     ("sft", sft.sft, sft.EXAMPLES),
+    ("export", export.export, export.EXAMPLES),
     ("play", play.play, play.EXAMPLES),
     ("envs", envs.envs, envs.ENVS_EXAMPLES),
     ("algos", algos.algos, algos.EXAMPLES),
