@@ -6,7 +6,8 @@ the gradient does not depend on how trees are grouped into micro-batches.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,12 +63,22 @@ class Learner:
         config: the optimizer.
         temperature: of the sampling; log-probs are those of the sampled distribution.
         total_updates: length of the learning-rate schedule.
+        importance_limit: the engine's log-probs may differ from the learner's; each token's term is multiplied by
+            the ratio of the two probabilities, cut at this limit. None: they agree, nothing is corrected.
     """
 
-    def __init__(self, policy: Policy, config: OptimizerConfig, temperature: float, total_updates: int) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        config: OptimizerConfig,
+        temperature: float,
+        total_updates: int,
+        importance_limit: float | None = None,
+    ) -> None:
         self.policy, self.config = policy, config
         self.temperature = temperature
         self.total_updates = total_updates
+        self.importance_limit = importance_limit
         embedding = {id(p) for p in policy.model.get_input_embeddings().parameters()}
         groups = [
             {"params": [p for p in policy.parameters() if id(p) not in embedding and p.requires_grad], "factor": 1.0},
@@ -109,10 +120,12 @@ class Learner:
         self._set_lr(step)
         sums: dict[str, float] = {}
         norms: list[float] = []
+        parts = [(trees[part::minibatches], credits[part::minibatches]) for part in range(minibatches)]
+        several = epochs * minibatches > 1 and self.importance_limit is not None
+        old = [self._logprobs(*part, loss) if several else None for part in parts]
         for _ in range(epochs):
-            for part in range(minibatches):
-                chosen = range(part, len(trees), minibatches)
-                self._accumulate([trees[i] for i in chosen], [credits[i] for i in chosen], loss, reference, sums)
+            for part, before in zip(parts, old, strict=True):
+                self._accumulate(*part, loss, reference, sums, before)
                 norms.append(self._apply())
         tokens = max(sums.pop("tokens", 0.0), 1.0)
         totals = {name: sums.pop(name, 0.0) for name in ("loss", "trained_tokens")}
@@ -136,24 +149,18 @@ class Learner:
         loss: LossConfig,
         reference: Policy | None,
         sums: dict[str, float],
+        old: list[Tensor] | None = None,
     ) -> None:
+        """Add the gradient of some trees; ``old`` are their log-probs before the first step, if steps were made."""
         self.policy.model.train()
-        prune = loss.only_advantages and all(c.value_targets is None for c in credits)
-        keep = [credited(t, c) if prune else [True] * len(t.segments) for t, c in zip(trees, credits, strict=True)]
-        sizes = [
-            sum(len(s) for s, k in zip(t.segments, kept, strict=True) if k) for t, kept in zip(trees, keep, strict=True)
-        ]
-        sums["trained_tokens"] = sums.get("trained_tokens", 0.0) + sum(sizes)
-        for group in micro_batches(sizes, self.config.micro_batch_tokens):
-            packed = pack(
-                [trees[i] for i in group], [credits[i] for i in group], self.policy.device, [keep[i] for i in group]
-            )
-            if not len(packed.written):
-                continue
+        for n, packed in enumerate(self._packed(trees, credits, loss)):
+            sums["trained_tokens"] = sums.get("trained_tokens", 0.0) + packed.tokens.shape[1]
             scored = score(self.policy, packed, self.temperature)
             columns = TokenBatch(
                 scored.logprobs, scored.entropies, packed.behaviour_logprobs, packed.advantages, packed.weights
             )
+            if self.importance_limit is not None:
+                columns.old_logprobs = old[n] if old is not None else scored.logprobs.detach()
             if packed.value_targets is not None:
                 columns.values, columns.value_targets = scored.values, packed.value_targets
             if loss.kl_coefficient:
@@ -161,7 +168,7 @@ class Learner:
                     raise ValueError("a KL term needs a reference policy")
                 with torch.no_grad():
                     columns.reference_logprobs = score(reference, packed, self.temperature).logprobs
-            value, parts = policy_loss(columns, loss, len(trees))
+            value, parts = policy_loss(columns, loss, len(trees), self.importance_limit or math.inf)
             value.backward()  # type: ignore[no-untyped-call]
             parts["loss"] = value.detach()
             parts["entropy"] = scored.entropies.detach().sum()
@@ -169,6 +176,25 @@ class Learner:
                 sums[name] = sums.get(name, 0.0) + float(part)
             sums["tokens"] = sums.get("tokens", 0.0) + len(packed.written)
         self.policy.model.eval()
+
+    def _packed(self, trees: Sequence[Tree], credits: Sequence[Credit], loss: LossConfig) -> Iterator[Packed]:
+        """Micro-batches of what has to be run through the model, the same ones in every pass."""
+        prune = loss.only_advantages and all(c.value_targets is None for c in credits)
+        keep = [credited(t, c) if prune else [True] * len(t.segments) for t, c in zip(trees, credits, strict=True)]
+        sizes = [
+            sum(len(s) for s, k in zip(t.segments, kept, strict=True) if k) for t, kept in zip(trees, keep, strict=True)
+        ]
+        for group in micro_batches(sizes, self.config.micro_batch_tokens):
+            packed = pack(
+                [trees[i] for i in group], [credits[i] for i in group], self.policy.device, [keep[i] for i in group]
+            )
+            if len(packed.written):
+                yield packed
+
+    @torch.no_grad()
+    def _logprobs(self, trees: Sequence[Tree], credits: Sequence[Credit], loss: LossConfig) -> list[Tensor]:
+        """The learner's own log-probs of each micro-batch, with the present weights."""
+        return [score(self.policy, packed, self.temperature).logprobs for packed in self._packed(trees, credits, loss)]
 
     def _apply(self) -> float:
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm)

@@ -14,14 +14,34 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Sampling:
-    """How tokens are drawn. ``temperature`` 0 is greedy (log-probs and entropies then at 1)."""
+    """How tokens are drawn.
+
+    The log-probs of a completion are those of the distribution that was sampled from, so with ``top_p`` or
+    ``top_k`` they are of the tokens that were left, renormalised. Its entropies are over the full vocabulary at
+    the sampling temperature, before anything is cut off.
+
+    Attributes:
+        temperature: divides the logits; 0 is greedy (nothing is cut off, log-probs and entropies at 1).
+        max_tokens: of one turn.
+        top_p: only the most likely tokens are left, as many as it takes to reach this probability.
+        top_k: only so many of the most likely tokens are left; 0: all. With both, ``top_k`` comes first.
+    """
 
     temperature: float = 1.0
     max_tokens: int = 32
+    top_p: float = 1.0
+    top_k: int = 0
 
     def __post_init__(self) -> None:
         if self.temperature < 0 or self.max_tokens < 1:
             raise ValueError("sampling needs temperature >= 0 and max_tokens >= 1")
+        if not 0 < self.top_p <= 1 or self.top_k < 0:
+            raise ValueError("sampling needs 0 < top_p <= 1 and top_k >= 0 (0: off)")
+
+    @property
+    def truncated(self) -> bool:
+        """Whether some tokens cannot be drawn that the policy gives probability to."""
+        return self.temperature > 0 and (self.top_p < 1 or self.top_k > 0)
 
 
 @dataclass

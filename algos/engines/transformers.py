@@ -111,7 +111,7 @@ class TransformersEngine:
         done = ~np.isin(np.arange(len(requests)), order)
         while True:
             draws = np.array([self._lengths[requests[i].sequence] for i in order])
-            tokens, logprobs, entropies = self._sample(hidden, sampling.temperature, seeds[order], draws)
+            tokens, logprobs, entropies = self._sample(hidden, sampling, seeds[order], draws)
             values = self._values(hidden)
             for row, i in enumerate(order):
                 if not done[i]:
@@ -214,15 +214,18 @@ class TransformersEngine:
         hidden: Tensor = output.last_hidden_state[0]
         return hidden
 
-    def _sample(self, hidden: Tensor, temperature: float, seeds: Any, draws: Any) -> tuple[Any, Any, Any]:
+    def _sample(self, hidden: Tensor, sampling: Sampling, seeds: Any, draws: Any) -> tuple[Any, Any, Any]:
         """Tokens with their log-probs and entropies, each of shape (rows,), as NumPy arrays."""
         logits = self.model.get_output_embeddings()(hidden).float()
-        if temperature > 0:
-            logits = logits / temperature
+        if sampling.temperature > 0:
+            logits = logits / sampling.temperature
         logprobs = logits.log_softmax(-1)
         probs = logprobs.exp()
         entropies = -(probs * logprobs).nan_to_num(0.0).sum(-1)
-        if temperature > 0:
+        if sampling.truncated:
+            logprobs = truncate(logprobs, sampling.top_p, sampling.top_k)
+            probs = logprobs.exp()
+        if sampling.temperature > 0:
             cumulative = probs.double().cumsum(-1)
             targets = torch.from_numpy(uniforms(seeds, draws)).to(self._device)[:, None] * cumulative[:, -1:]
             tokens = torch.searchsorted(cumulative, targets, right=True)[:, 0].clamp(max=logits.shape[-1] - 1)
@@ -230,3 +233,24 @@ class TransformersEngine:
             tokens = logits.argmax(-1)
         chosen = logprobs.gather(1, tokens[:, None])[:, 0]
         return tokens.cpu().numpy(), chosen.cpu().numpy(), entropies.cpu().numpy()
+
+
+def truncate(logprobs: Tensor, top_p: float, top_k: int) -> Tensor:
+    """Log-probs of what ``top_k`` and then ``top_p`` leave, renormalised; -inf elsewhere.
+
+    Nucleus sampling (arXiv 1904.09751): a token is left when the more likely ones, after ``top_k``, have less than
+    ``top_p`` together. Among equals the one with the smaller id is the more likely.
+
+    Args:
+        logprobs: shape (rows, vocabulary).
+        top_p: probability to reach; 1: off.
+        top_k: number of tokens; 0: off.
+    """
+    ordered, tokens = logprobs.sort(stable=True, dim=-1, descending=True)
+    if 0 < top_k < logprobs.shape[-1]:
+        ordered[:, top_k:] = -torch.inf
+    if top_p < 1:
+        probs = ordered.softmax(-1)
+        ordered = ordered.masked_fill(probs.cumsum(-1) - probs >= top_p, -torch.inf)
+    left = torch.full_like(logprobs, -torch.inf).scatter(-1, tokens, ordered)
+    return left.log_softmax(-1)
