@@ -50,9 +50,15 @@ class ChatFormat:
         special |= {t.content for t in tokenizer.added_tokens_decoder.values() if t.special}
         self._special = re.compile("|".join(map(re.escape, sorted(special, key=len, reverse=True))) or r"(?!)")
         self._opening = _parts(self._render(FIRST), FIRST)
-        _, self._between, self._after = _parts(self._render(FIRST, ANSWER, LATER), ANSWER, LATER)
-        self.rewrites = self._render(FIRST, ANSWER, LATER, ANSWER, LATER) != "".join(
-            [FIRST.join(self._opening), *[ANSWER, self._between, LATER, self._after] * 2]
+        before, self._between, self._after = _parts(self._render(FIRST, ANSWER, LATER), ANSWER, LATER)
+        opening = FIRST.join(self._opening)
+        lead = before.removeprefix(opening) if before.startswith(opening) else ""
+        self._space = lead if not lead.strip() else ""  # which the model is to write before an answer
+        header = lead if lead.strip() else ""  # of answers, where the template ignores that one is to follow
+        self._opening[1] += header
+        self._after += header
+        self.rewrites = self._render(FIRST, ANSWER, LATER, ANSWER, LATER) + header != "".join(
+            [FIRST.join(self._opening), *[self._space, ANSWER, self._between, LATER, self._after] * 2]
         )
         if self.rewrites:
             log.info("the chat template rewrites earlier turns; here they stay as they were written")
@@ -89,7 +95,8 @@ class ChatFormat:
     def encode_action(self, action: str) -> list[int]:
         """See ``Transcript``."""
         text = self._defused(action)
-        return [*self._encode(f"<action>{text}</action>" if self._action == "tag" else text), self._closer]
+        text = f"<action>{text}</action>" if self._action == "tag" else text
+        return [*self._encode(self._space + text), self._closer]
 
     def _render(self, *turns: str) -> str:
         """The template's own rendering of a conversation that the user begins, up to the next answer."""
