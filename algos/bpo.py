@@ -59,6 +59,7 @@ class BPOConfig:
         include_backbone: whether the backbone's continuation is one of the siblings;
             without it ``posthoc`` is unbiased at the branch.
         value_coefficient: weight of the value head's loss.
+        kl_coefficient: weight of the KL term to the policy that learning starts from.
         initial_threshold: nats, for the first batch.
     """
 
@@ -78,6 +79,7 @@ class BPOConfig:
     include_backbone: bool = True
     value_coefficient: float = 0.5
     entropy_coefficient: float = 0.0
+    kl_coefficient: float = 0.0
     initial_threshold: float = 0.7
 
     def __post_init__(self) -> None:
@@ -112,7 +114,9 @@ class BPO(Algorithm):
     def __init__(self, config: BPOConfig) -> None:
         self.config: BPOConfig = config
         self.loss = LossConfig(
-            entropy_coefficient=config.entropy_coefficient, value_coefficient=config.value_coefficient
+            kl_coefficient=config.kl_coefficient,
+            entropy_coefficient=config.entropy_coefficient,
+            value_coefficient=config.value_coefficient,
         )
         self.records_values = config.value_head
         scale = {"influence": 0.25, "lowest": -1.0}.get(config.selection, 1.0)

@@ -68,7 +68,7 @@ class RunProgress:
             self._enter(PHASES["training"], data["update"] - 1, self.updates, now)
             self.detail = f"update {data['update']}, {data['episodes']} episodes ended"
         elif event == "update":
-            self.rows.append(data)
+            self.rows = [*(row for row in self.rows if row["update"] < data["update"]), data]  # made again on resume
             self._update_seconds = [*self._update_seconds, now - self._last_update][-10:]
             self._last_update = now
             self._enter(PHASES["training"], data["update"], self.updates, now)

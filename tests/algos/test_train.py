@@ -222,21 +222,27 @@ def test_evaluations_and_metrics_are_cut_back_to_the_checkpoint(tmp_path):
 def test_the_best_policy_is_the_one_that_was_evaluated_best_and_is_kept(tmp_path):
     config = letters_config("rloo", updates=6, eval_every=2, checkpoint_every=1)
     folder = RunFolder.create(tmp_path / "run", config)
-    successes = {"before": 0.1, "update 2": 0.6, "update 4": 0.6, "after": float("nan")}
+    successes = {"before": 0.1, "update 2": 0.6, "update 4": 0.6, "after": 0.3}
+
+    def write(when, summary, success):  # as if the policy had played so
+        statistic = dict.fromkeys(("mean", "low", "high"), success)
+        sampled = {**summary["sampled"], "success": statistic, "score": statistic}
+        folder.write_evaluation(when, {**summary, "sampled": sampled})
 
     def listen(event, data):
-        if event == "evaluated":  # as if the policy had played so
-            when = data["when"]
-            sampled = {"success": {"mean": successes[when]}, "score": {"mean": 0.5}}
-            folder.write_evaluation(when, {"sampled": sampled})
+        if event == "evaluated":
+            write(data["when"], {way: data[way] for way in ("greedy", "sampled")}, successes[data["when"]])
 
     Trainer(config, folder, listen).run()
     assert [p.name for p in checkpoints(folder.checkpoints)] == ["update-000002", "update-000005", "update-000006"]
     assert folder.policy("best").name == "update-000002", "the earliest of equals"
-    folder.write_evaluation("after", {"sampled": {"success": {"mean": 0.7}, "score": {"mean": 0.5}}})
+    summary = folder.evaluations()["after"]
+    write("after", summary, 0.7)
     assert folder.policy("best").name == "update-000006"
-    folder.write_evaluation("before", {"sampled": {"success": {"mean": 0.8}, "score": {"mean": 0.5}}})
+    write("before", summary, 0.8)
     assert folder.policy("best").name == "start"
+    write("before", summary, float("nan"))
+    assert folder.policy("best").name == "update-000006", "an evaluation whose episodes all failed says nothing"
     assert RunFolder(tmp_path / "none").best() is None
 
 
