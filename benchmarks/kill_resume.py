@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import platform
 import random
 import tempfile
 import time
@@ -217,7 +216,6 @@ def main() -> None:
     lost = [kill.completed - kill.resumed_from for kill in kills]
     result = {
         "date": date.today().isoformat(),
-        "machine": platform.platform(),
         "env": CONFIG.env,
         "algo": CONFIG.algo,
         "updates": CONFIG.updates,

@@ -15,8 +15,10 @@ from rich.console import Console
 from cli.console import console, print_facts
 from cli.environments import describe_data, environment_id, make
 from cli.errors import UsageError, print_stopped
+from cli.estimate import print_estimate
 from cli.live import Dashboard, Lines, display
 from cli.progress import PHASES, RunProgress
+from cli.recipes import Recipe, load, names
 from cli.runs import (
     check_environment,
     configuration,
@@ -40,6 +42,7 @@ EXAMPLES = "\n\n".join(
         "sandgym train --algo bpo --env webshop",
         "sandgym train --algo rloo --env webshop --updates 30 --seed 1 --set algo_options.episodes=16",
         "sandgym train --algo bpo --env webshop --data official --model Qwen/Qwen3-0.6B --device cuda",
+        "sandgym train --recipe cpu-tiny --env alfworld --dry-run",
         "sandgym train --resume runs/webshop-bpo-0-1",
     )
 )
@@ -61,7 +64,9 @@ def train(
     context: typer.Context,
     algo: Annotated[str, typer.Option(help="bpo, rloo, grpo or ppo; see `sandgym algos`.")] = "bpo",
     env: Annotated[str, typer.Option(help="webshop, any Gymnasium id, or module:Id; see `sandgym envs`.")] = "webshop",
-    model: Annotated[str | None, typer.Option(help="tiny (the default), a model folder, or a hub id.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="tiny (the default), a model folder, a hub id, a GGUF file, or smollm2.")
+    ] = None,
     data: Annotated[str | None, typer.Option(help="bundled (the default), official, or a folder.")] = None,
     updates: Annotated[int | None, typer.Option(help="Batches to learn from.")] = None,
     tasks: Annotated[int | None, typer.Option(help="Tasks a batch.")] = None,
@@ -81,6 +86,17 @@ def train(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Any other setting, such as optimizer.warmup=5; repeatable."),
     ] = None,
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME_OR_FILE",
+            help=f"Settings from a YAML file, such as a run's config.yaml, or one of {', '.join(names())}; other "
+            "options go before it.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say how much memory, disk and time the run would take.")
+    ] = False,
     resume: Annotated[
         Path | None, typer.Option(metavar="RUN", help="Go on with a run; it knows its settings.", show_default=False)
     ] = None,
@@ -110,11 +126,35 @@ def train(
             pairs[key] = str(value)
     if temperature is not None:
         pairs.setdefault("evaluation.temperature", str(temperature))
-    env_id = environment_id(env)
+    chosen = load(recipe) if recipe is not None else None
+    if chosen is not None:
+        algo = algo if _typed(context, "algo") else chosen.algo or algo
+        env = env if _typed(context, "env") else chosen.env or env
     with console().status("starting"):
-        config = configuration(algo, env_id, pairs)
+        config = resolved(algo, environment_id(env), pairs, chosen)
     check_environment(config)
-    run(config, new_run(config, out), fresh=True)
+    if dry_run:
+        print_estimate(console(), config)
+    else:
+        run(config, new_run(config, out), fresh=True)
+
+
+def resolved(algo: str, env_id: str, pairs: dict[str, str], recipe: Recipe | None) -> TrainConfig:
+    """The run's settings: what the user gave, the recipe, the environment's preset, the defaults, in this order.
+
+    Raises:
+        UsageError: a setting that there is not; names the recipe where it comes from there.
+    """
+    if recipe is None:
+        return configuration(algo, env_id, pairs)
+    from_recipe = recipe.pairs(env_id, algo)
+    try:
+        return configuration(algo, env_id, from_recipe | pairs)
+    except UsageError as error:
+        key = str(error).removeprefix("--set ").partition(":")[0].partition(" ")[0]
+        if key in from_recipe and key not in pairs:
+            raise UsageError(f"recipe {recipe.name}: {str(error).removeprefix('--set ')}") from error
+        raise
 
 
 def run(config: TrainConfig, folder: RunFolder, fresh: bool = False) -> None:
