@@ -23,7 +23,7 @@ from algos.attention import ATTENTION
 from algos.engines.transformers import TransformersEngine
 from algos.lora import Base, LoRAConfig
 from algos.pretrained import is_gguf, located
-from algos.prompts import PromptConfig, PromptFormat, format_for
+from algos.prompts import PromptConfig, TokenizerFormat, format_for
 
 VALUE_HEAD = "value_head.safetensors"
 SETTINGS = "sandgym.json"
@@ -43,7 +43,7 @@ class Policy:
 
     model: Any
     tokenizer: Any
-    prompts: PromptFormat
+    prompts: TokenizerFormat
     value_head: nn.Linear | None = None
     base: Base | None = None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from algos.prompts.base import PromptConfig, PromptFormat, Transcript
+from algos.prompts.base import PromptConfig, PromptFormat, TokenizerFormat, Transcript
 from algos.prompts.chat import ChatFormat
 from algos.prompts.marked import ACTION, END, IDENTIFIER, MARKERS, NAMES, OBSERVATION, MarkedFormat, MarkedTranscript
 from algos.prompts.plain import PlainFormat
@@ -26,12 +26,13 @@ __all__ = [
     "PlainFormat",
     "PromptConfig",
     "PromptFormat",
+    "TokenizerFormat",
     "Transcript",
     "format_for",
 ]
 
 
-def format_for(tokenizer: Any, config: PromptConfig | None = None) -> PromptFormat:
+def format_for(tokenizer: Any, config: PromptConfig | None = None) -> TokenizerFormat:
     """The format that the settings name; what they leave open, the tokenizer decides.
 
     Raises:

@@ -57,15 +57,15 @@ class Transcript(Protocol):
 
 
 class PromptFormat(Protocol):
-    """How a tokenizer's policy reads and writes.
-
-    Attributes:
-        stop: tokens that end an action.
-        config: the settings that this format stands for, none of them left open.
-    """
+    """How a policy reads and writes; ``stop`` are the tokens that end an action."""
 
     stop: frozenset[int]
-    config: PromptConfig
 
     def transcript(self) -> Transcript:
         """A new episode's."""
+
+
+class TokenizerFormat(PromptFormat, Protocol):
+    """How a tokenizer's policy does; ``config`` are the settings that it stands for, none of them left open."""
+
+    config: PromptConfig
