@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate
 from typing import Any, Protocol
@@ -165,11 +165,12 @@ class FlexTreeLayout:
         """See ``Layout.attend``."""
         attention = _flex_attention(query.is_cuda)
         grouped = query.shape[1] != key.shape[1]
-        return attention(query, key, value, block_mask=self._mask, scale=scale, enable_gqa=grouped)
+        output: Tensor = attention(query, key, value, block_mask=self._mask, scale=scale, enable_gqa=grouped)
+        return output
 
 
 @cache
-def _flex_attention(compiled: bool) -> Callable[..., Tensor]:
+def _flex_attention(compiled: bool) -> Any:
     from torch.nn.attention.flex_attention import flex_attention
 
     return torch.compile(flex_attention, dynamic=True) if compiled else flex_attention
