@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-FOLDERS = ("sandgym", "algos", "cli", "leaderboard", "benchmarks", "tests", "docs", ".ci", ".github")
+FOLDERS = ("sandgym", "algos", "cli", "leaderboard", "recipes", "benchmarks", "tests", "docs", ".ci", ".github")
 TEXT = {"", ".py", ".md", ".json", ".toml", ".yaml", ".yml", ".svg", ".html"}
 HEAVY = (
     "pydantic",
