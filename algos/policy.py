@@ -132,6 +132,15 @@ class Policy:
         model = lora.adapted(self.model, config, base, located(base.source), seed)
         return dataclasses.replace(self, model=model, base=base)
 
+    def share_base(self, other: Policy) -> None:
+        """Hold one copy of the frozen weights for both, where both are adapters on the same base."""
+        if not (self.adapted and other.adapted and self.base == other.base):
+            return
+        theirs = dict(other.model.named_parameters())
+        for name, weight in self.model.named_parameters():
+            if not weight.requires_grad:
+                weight.data = theirs[name].data
+
     @property
     def device(self) -> torch.device:
         """Where the model lives."""

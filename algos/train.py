@@ -97,6 +97,8 @@ class Trainer:
         if checkpoint is not None:
             self.folder.write_ledger(ledger)
         reference = Policy.load(self.folder.start_policy, config.device) if algorithm.loss.kl_coefficient else None
+        if reference is not None:
+            reference.share_base(policy)
         if "before" not in self.folder.evaluations():
             self._evaluate("before", Policy.load(self.folder.start_policy, config.device))
         for update in range(first, config.updates):

@@ -233,6 +233,22 @@ def test_a_killed_run_goes_on_with_the_same_numbers(algo, base, tmp_path):
         assert whole.metrics()[-1]["kl_reference"] > 0
 
 
+def test_a_reference_shares_the_base_and_not_the_adapter(adapted, tmp_path):
+    """What the learner scores for its KL term: its own copy of the adapter on one copy of the model."""
+    adapted.save(tmp_path / "adapter")
+    reference, whole = Policy.load(tmp_path / "adapter"), Policy.load(tmp_path / "base")
+    expected = logits(reference.model)
+    reference.share_base(adapted)
+    mine, theirs = dict(adapted.model.named_parameters()), dict(reference.model.named_parameters())
+    assert all((mine[name].data_ptr() == theirs[name].data_ptr()) == ("lora_" not in name) for name in mine)
+    for parameter in adapted.parameters():
+        torch.nn.init.ones_(parameter)
+    assert torch.equal(logits(reference.model), expected)
+    before = [p.data_ptr() for p in whole.parameters()]
+    whole.share_base(adapted)
+    assert [p.data_ptr() for p in whole.parameters()] == before
+
+
 def test_tiny_learns_with_an_adapter_on_its_warm_start(tmp_path):
     sft = SFTConfig(demonstrations=10, steps=2, batch_tokens=200, drill_steps=1)
     config = letters_config("rloo", updates=1, warm_start=True, sft=sft, lora=LoRAConfig(rank=2))
