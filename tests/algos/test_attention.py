@@ -17,7 +17,6 @@ from algos.attention import (
 )
 from algos.packing import pack
 
-
 pytestmark = pytest.mark.filterwarnings("ignore:flex_attention called without")
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
+from grown import paths_of, random_trees
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from grown import paths_of, random_trees
 from policies import entropy, gradient, plain_copy, plain_logprobs
 from trees import build
 
