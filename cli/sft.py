@@ -30,6 +30,7 @@ EXAMPLES = "\n\n".join(
         "sandgym sft --env webshop",
         "sandgym sft --env webshop --set sft.steps=600 --out ./my-tiny",
         "sandgym sft --env webshop --model Qwen/Qwen3-0.6B --out ./warm --set sft.lr=1e-5",
+        "sandgym sft --env webshop --model smollm2 --set lora.rank=16 --out ./warm",
     )
 )
 

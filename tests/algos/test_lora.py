@@ -211,6 +211,23 @@ def test_an_update_moves_the_adapter_only(base):
     assert len(moved) == len(adapter), "the first update moves B, the second one A, too"
 
 
+def test_on_a_base_of_half_precision_the_adapter_has_full_precision(base):
+    """So that steps smaller than the base's rounding are not lost."""
+    half = Policy.load(base)
+    half.model.bfloat16()
+    policy = half.with_lora(LoRAConfig(rank=4), seed=1)
+    assert {p.dtype for p in policy.parameters()} == {torch.float32}
+    assert policy.model.dtype == torch.bfloat16
+    learner = Learner(policy, OptimizerConfig(lr=1e-6), 1.0, 1)
+    algorithm = RLOO(RLOOConfig(episodes=8, entropy_coefficient=0.01))
+    before = weights(policy, adapter=True)
+    trees = play(policy, LettersEnv(), algorithm.plan())
+    metrics = learner.update(trees, algorithm.credit(trees, None), algorithm.loss, 0)
+    assert metrics["grad_norm"] > 0
+    assert metrics["kl_behaviour"] == pytest.approx(0, abs=1e-2), "the engine and the learner agree"
+    assert any(not before[name].equal(now) for name, now in weights(policy, adapter=True).items())
+
+
 def lora_config(base, **changes) -> TrainConfig:
     settings = {"model": str(base), "lora": LoRAConfig(rank=4, dropout=0.1), "checkpoint_every": 2}
     return letters_config(changes.pop("algo", "grpo"), **(settings | changes))

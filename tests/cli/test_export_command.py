@@ -30,6 +30,22 @@ def test_an_adapter_is_trained_exported_and_not_exchanged(invoke: Invoke, tmp_pa
     assert not (tmp_path / "again").exists()
 
 
+def test_an_adapter_is_fitted_to_demonstrations_and_goes_on_learning(
+    trained: tuple[Path, str], invoke: Invoke, tmp_path: Path
+) -> None:
+    rank, fitting = ("--set", "lora.rank=4"), ("--set", "sft.steps=3", "--set", "sft.demonstrations=20")
+    base = str(trained[0] / "start")
+    result = invoke("sft", "--env", ENV, "--model", base, "--out", "warm", *rank, *fitting)
+    assert result.exit_code == 0, result.output
+    assert {p.name for p in (tmp_path / "warm").glob("*.safetensors")} == {"adapter_model.safetensors"}
+    words = ["train", "--algo", "rloo", *SMALL, "--model", "warm", "--updates", "1", "--out", "run", *rank]
+    result = invoke(*words)
+    assert result.exit_code == 0, result.output
+    first, last = ((tmp_path / "run" / p / "base.json").read_text() for p in ("start", "checkpoints/update-000001"))
+    assert first == last == (tmp_path / "warm" / "base.json").read_text()
+    assert base in first, "the model under the adapter, not the adapter that it began with"
+
+
 def test_what_cannot_be_exported(trained: tuple[Path, str], invoke: Invoke, tmp_path: Path) -> None:
     run = str(trained[0])
     (tmp_path / "there").mkdir()
