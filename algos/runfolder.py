@@ -18,7 +18,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from algos.checkpoint import PARTIAL, checkpoint_name, checkpoints, discard, seal
+from safetensors import SafetensorError
+
+from algos.checkpoint import PARTIAL, CheckpointError, checkpoint_name, checkpoints, discard, seal
 from algos.config import TrainConfig
 from algos.ledger import Ledger
 from algos.policy import Policy
@@ -90,12 +92,22 @@ class RunFolder:
         return "start" if when == "before" else checkpoint_name(_updates_before(when))
 
     def write_start_policy(self, policy: Policy) -> None:
-        """Keep the policy that learning starts from."""
+        """Keep the policy that learning starts from.
+
+        Raises:
+            CheckpointError: the disk is full or read-only; nothing is left.
+        """
         partial = self.path / f"{PARTIAL}start"
         discard([partial])  # of a process that was killed
-        policy.save(partial)
-        seal(partial)
-        partial.rename(self.start_policy)
+        try:
+            policy.save(partial)
+            seal(partial)
+            partial.rename(self.start_policy)
+        except BaseException as error:
+            discard([partial])
+            if isinstance(error, OSError | SafetensorError):
+                raise CheckpointError(f"{partial.parent} could not be written: {error}; free some space") from error
+            raise
 
     def lock(self) -> None:
         """Keep other processes from training in this folder until ``close``, or until this process ends.

@@ -110,6 +110,7 @@ from algos.checkpoint import save_checkpoint
 from algos.ledger import Ledger
 from algos.policy import Policy
 from algos.rloo import RLOO, RLOOConfig
+from algos.runfolder import RunFolder
 torch.set_num_threads(1)
 policy = Policy.load(sys.argv[1])
 optimizer = torch.optim.AdamW(policy.parameters())
@@ -122,6 +123,11 @@ for limit in map(int, sys.argv[3:]):  # bytes of a file at most: more is an erro
         save_checkpoint(Path(sys.argv[2]), 2, policy, optimizer, RLOO(RLOOConfig()), Ledger())
     except OSError as error:
         print(type(error).__name__, error)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+try:
+    RunFolder(Path(sys.argv[2]).parent).write_start_policy(policy)
+except OSError as error:
+    print(type(error).__name__, error)
 """
 
 
@@ -136,8 +142,10 @@ def test_a_full_disk_leaves_the_earlier_ones_and_says_so(parts, tmp_path):
     root = str(Path(__file__).parents[2])
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": root}, check=False)
     assert done.returncode == 0, done.stderr
-    said = done.stdout.splitlines()
+    *said, start = done.stdout.splitlines()
     assert len(said) == len(limits)
+    assert start.startswith(f"CheckpointError {run} could not be written: ")
+    assert names(run) == ["checkpoints"]
     for line in said:
         assert line.startswith(f"CheckpointError the checkpoint {run / 'checkpoints' / 'update-000002'} could not be")
         assert "update-000001 in" in line
