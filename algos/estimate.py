@@ -209,7 +209,8 @@ def memory(size: ModelSize, work: Workload, config: TrainConfig, process: float,
         "optimizer and gradients": 3 * size.trainable * size.trainable_bytes,
     }
     algorithm = config.algorithm()
-    reference = {"reference": size.weights} if algorithm.loss.kl_coefficient else {}
+    frozen = size.weights if size.trainable == size.parameters else size.trainable * size.trainable_bytes
+    reference = {"reference": frozen} if algorithm.loss.kl_coefficient else {}  # an adapter's shares the base
     phases: dict[str, Bytes] = {}
     if warm:
         tokens = max(config.sft.batch_tokens, work.context) + work.context / 2
