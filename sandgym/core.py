@@ -86,8 +86,8 @@ class Expert(Protocol):
     """A policy that may look inside the environment it was made for.
 
     Attributes:
-        slipped: whether the last action was a deliberate mistake, from which a learner should
-            see the recovery but which it should not imitate.
+        slipped: whether the last action is one that a learner should see but not imitate: a deliberate mistake,
+            or one that rests on what the observations do not tell.
     """
 
     slipped: bool

@@ -30,6 +30,8 @@ TEST = "python -m unittest 2>&1 | tail -1"
 SUBMIT_COMMAND = f"echo {SUBMIT}"
 LINES_AFTER = 12  # that a look at a function shows
 WRONG_EDITS = 40  # that a slip chooses among
+DAWDLES = ("ls", "pwd", "git status --short", "git diff --stat")
+SLIPS = 1 / 8  # how often it slips, as a share of the noise
 _IMPORT = re.compile(r"^from ([\w.]+) import", re.MULTILINE)
 
 
@@ -74,8 +76,10 @@ class SWEbenchExpert:
 
     Args:
         env: the environment that it plays in.
-        noise: 0 plays perfectly. Otherwise it, with this probability each, looks at another file first, makes
-            an edit in the function that breaks tests (both are slips), and submits without a test run.
+        noise: 0 plays perfectly. Otherwise it dawdles with this probability at each step after its first: it looks
+            round, and loses a step. When it does not, it submits without a test run with the same probability, and
+            slips with an eighth of it: it looks at another file first, or makes an edit in the function that breaks
+            tests.
         seed: of the slips.
 
     Attributes:
@@ -107,6 +111,8 @@ class SWEbenchExpert:
         if "resolved" in info or step >= self._env.max_steps:
             raise gymnasium.error.ResetNeeded("the episode is over; call reset()")
         self.slipped = False
+        if step and self._noise and (idle := self._draw("dawdle", step)).chance(self._noise):
+            return idle.pick(DAWDLES)
         if self._env.sandbox.cwd != self._env.sandbox.image.workdir:
             return f"cd {self._env.sandbox.image.workdir}"
         task, left = _task_of(self._env.row), self._env.max_steps - step
@@ -119,7 +125,7 @@ class SWEbenchExpert:
             tested = observation.rstrip().endswith("OK") or left == 2 or self._draw("haste").chance(self._noise)
             return SUBMIT_COMMAND if tested else TEST
         if left <= 3:
-            return sed_command(task.path, text, task.good) if text else self._restore(task.path, observation)
+            return self._hurry(task, text, observation)
         if text != task.bad:
             seen = re.search(r"\b(OK|FAILED)\b", observation) is not None
             return self._restore(task.path, observation) if seen or not text else TEST
@@ -131,7 +137,7 @@ class SWEbenchExpert:
 
     def _look(self, task: Task, step: int, observation: str) -> str:
         slip = self._draw("look", step)
-        if step == 0 and slip.chance(self._noise):
+        if step == 0 and slip.chance(self._noise * SLIPS):
             self.slipped = True
             return f"cat -n {slip.pick(task.others)}"
         if task.named and task.function:
@@ -147,7 +153,7 @@ class SWEbenchExpert:
     def _edit(self, task: Task, step: int) -> str:
         right = task.told or sed_command(task.path, task.bad, task.good)
         slip = self._draw("edit", step)
-        if step < self._env.max_steps // 2 and slip.chance(self._noise):
+        if step < self._env.max_steps // 2 and slip.chance(self._noise * SLIPS):
             wrong = [m.apply(task.bad) for m in mutations(task.bad) if m.function == task.function]
             for text in slip.sample(wrong, WRONG_EDITS):
                 command = sed_command(task.path, task.bad, text)
@@ -155,6 +161,13 @@ class SWEbenchExpert:
                     self.slipped = True
                     return command
         return right
+
+    def _hurry(self, task: Task, text: str, observation: str) -> str:
+        """The right edit at once; a learner who has not seen what it takes should not imitate it."""
+        if not text:
+            return self._restore(task.path, observation)
+        self.slipped = text != task.bad or not (task.told or _shows(observation, task))
+        return task.told if task.told and text == task.bad else sed_command(task.path, text, task.good)
 
     # What decisions depend on.
 
