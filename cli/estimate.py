@@ -56,7 +56,10 @@ def print_estimate(out: Console, config: TrainConfig) -> None:
     print_facts(out, {f"note {n}": f" {note}" for n, note in enumerate(found.notes, 1)})
 
 
-MUCH = "; too much: lower optimizer.micro_batch_tokens, rollout.max_live or tasks_per_update, or learn a lora.rank"
+MUCH = (
+    "; too much: lower optimizer.micro_batch_tokens, the episodes of a task (algo_options), rollout.max_live or "
+    "eval_tasks, or set lora.rank"
+)
 
 
 def _memory_table(phases: dict[str, dict[str, float]]) -> Table:
