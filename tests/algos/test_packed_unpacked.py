@@ -17,7 +17,6 @@ import torch
 from grown import copies_of, paths_of, random_trees
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from peft import LoraConfig, get_peft_model
 from policies import plain_copy
 
 from algos.base import Algorithm
@@ -25,6 +24,7 @@ from algos.bpo import BPO, BPOConfig
 from algos.credit import Credit
 from algos.grpo import GRPO, GRPOConfig
 from algos.learner import Learner, OptimizerConfig
+from algos.lora import Base, LoRAConfig, adapted
 from algos.losses import LossConfig
 from algos.policy import Policy
 from algos.ppo import PPO, PPOConfig
@@ -66,12 +66,12 @@ SOME = settings(
 
 def with_lora(model, seed: int):
     """LoRA on every projection, with both of its matrices away from zero."""
+    wrapped = adapted(model, LoRAConfig(rank=3, alpha=6), Base("none"), "none", seed).to(model.dtype)
     torch.manual_seed(seed)
-    adapted = get_peft_model(
-        model,
-        LoraConfig(r=3, lora_alpha=6, target_modules="all-linear", init_lora_weights=False, task_type="CAUSAL_LM"),
-    )
-    return adapted.to(model.dtype)
+    for name, parameter in wrapped.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(parameter, std=0.1)
+    return wrapped
 
 
 def learning(policy: Policy, algorithm: Algorithm, lora: bool) -> Policy:
