@@ -12,11 +12,14 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
 from algos.base import Algorithm
+from algos.engines.base import Sampling
+from algos.engines.source import EngineKind
+from algos.engines.vllm import VLLMConfig
 from algos.evaluate import EvaluationConfig
 from algos.learner import OptimizerConfig
 from algos.lora import LoRAConfig
@@ -42,6 +45,11 @@ class TrainConfig:
         updates: batches to learn from.
         tasks_per_update: trees a batch.
         temperature: of the rollouts' sampling and of the loss.
+        top_p, top_k: of the rollouts' sampling (see ``algos.engines.base.Sampling``); the loss is over all tokens.
+        engine: who generates tokens.
+        importance_correction: whether each token's loss is multiplied by the learner's probability over the engine's;
+            ``"auto"``: where the two differ, that is with vLLM, or with top_p or top_k.
+        importance_limit: that ratio is cut here.
         max_turn_tokens: tokens of one action at most.
         train_split, eval_split: splits of the environment.
         eval_tasks: the first so many tasks of the evaluation split.
@@ -63,6 +71,11 @@ class TrainConfig:
     updates: int = 100
     tasks_per_update: int = 12
     temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    engine: EngineKind = "transformers"
+    importance_correction: Literal["auto", "on", "off"] = "auto"
+    importance_limit: float = 2.0
     max_turn_tokens: int = 32
     train_split: str = "train"
     eval_split: str = "dev"
@@ -72,6 +85,7 @@ class TrainConfig:
     keep_checkpoints: int = 2
     device: str = "cpu"
     warm_start: bool = True
+    vllm: VLLMConfig = field(default_factory=VLLMConfig)
     rollout: RolloutConfig = field(default_factory=RolloutConfig)
     prompts: PromptConfig = field(default_factory=PromptConfig)
     lora: LoRAConfig = field(default_factory=LoRAConfig)
@@ -95,6 +109,14 @@ class TrainConfig:
                 raise ValueError(f"{name} is too small: {getattr(self, name)}")
         if self.temperature <= 0:
             raise ValueError(f"temperature must be positive, not {self.temperature}")
+        if self.importance_limit < 1:
+            raise ValueError(f"importance_limit must be at least 1, not {self.importance_limit}")
+        self.sampling()
+        if self.engine == "vllm" and self.algorithm().records_values:
+            raise ValueError(
+                f"{self.algo} with these settings asks a value head while it plays, and vLLM has none: set "
+                "engine=transformers, or algo_options.value_head=false"
+            )
 
     def training_arguments(self) -> dict[str, Any]:
         """Arguments of ``gymnasium.make`` for the environment that is learned in."""
@@ -103,6 +125,16 @@ class TrainConfig:
     def evaluation_arguments(self) -> dict[str, Any]:
         """Arguments of ``gymnasium.make`` for the environment that is evaluated in."""
         return {**self.env_options, "split": self.eval_split}
+
+    def sampling(self) -> Sampling:
+        """How the rollouts' tokens are drawn."""
+        return Sampling(self.temperature, self.max_turn_tokens, self.top_p, self.top_k)
+
+    def ratio_limit(self) -> float | None:
+        """The limit of the importance correction; None where there is none."""
+        differs = self.engine != "transformers" or self.sampling().truncated
+        on = self.importance_correction == "on" or (self.importance_correction == "auto" and differs)
+        return self.importance_limit if on else None
 
     def algorithm(self) -> Algorithm:
         """The algorithm with its settings."""

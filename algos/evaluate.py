@@ -16,7 +16,7 @@ from scipy.stats import bootstrap
 
 from algos.actions import Turns, turns
 from algos.base import Plan
-from algos.engines.base import Sampling
+from algos.engines.base import Engine, Sampling
 from algos.episodes import TextEnv
 from algos.ledger import Ledger
 from algos.policy import Policy
@@ -32,7 +32,7 @@ class EvaluationConfig:
 
     Attributes:
         samples: sampled episodes a task.
-        temperature: of the sampled episodes; greedy ones are always played too.
+        temperature, top_p, top_k: of the sampled episodes (see ``Sampling``); greedy ones are always played too.
         max_turn_tokens: tokens of one action at most.
         seed: of the sampled episodes.
     """
@@ -41,6 +41,12 @@ class EvaluationConfig:
     temperature: float = 1.0
     max_turn_tokens: int = 32
     seed: int = EVALUATION_SEED
+    top_p: float = 1.0
+    top_k: int = 0
+
+    def sampling(self, temperature: float) -> Sampling:
+        """How tokens are drawn at a temperature; 0 is greedy."""
+        return Sampling(temperature, self.max_turn_tokens, self.top_p, self.top_k)
 
 
 @dataclass(frozen=True)
@@ -98,6 +104,7 @@ def evaluate(
     config: EvaluationConfig,
     ledger: Ledger | None = None,
     progress: Callable[[int, int], None] | None = None,
+    engine: Engine | None = None,
 ) -> dict[str, Evaluation]:
     """Play every task greedily and ``config.samples`` times sampled, to the environment's own horizon.
 
@@ -108,12 +115,13 @@ def evaluate(
         config: sampling.
         ledger: counts what is spent.
         progress: called with (episodes ended, episodes in all).
+        engine: with the policy's weights; None: one over the policy's own model.
 
     Returns:
         ``"greedy"`` and ``"sampled"``.
     """
     rollout = Rollout(
-        env, policy.engine(), policy.prompts, RolloutConfig(0.0, max_invalid_actions=None), ledger or Ledger()
+        env, engine or policy.engine(), policy.prompts, RolloutConfig(0.0, max_invalid_actions=None), ledger or Ledger()
     )
     total = len(tasks) * (1 + config.samples)
     results: dict[str, Evaluation] = {}
@@ -121,7 +129,7 @@ def evaluate(
         ("greedy", 1, 0.0, 0),
         ("sampled", config.samples, config.temperature, len(tasks)),
     ):
-        sampling = Sampling(temperature, config.max_turn_tokens)
+        sampling = config.sampling(temperature)
         report = (lambda n, before=before: progress(before + n, total)) if progress is not None else None
         trees = rollout.collect(tasks, Plan(samples), sampling, config.seed, progress=report)
         columns = np.full((3, len(tasks), samples), np.nan)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from algos.base import Algorithm
 from algos.checkpoint import FULL, CheckpointError, DamagedError, newest_checkpoint, read_state, save_checkpoint, verify
 from algos.config import TrainConfig
 from algos.credit import alive, leaf_weights, prefix_explained_share, tied_groups
-from algos.engines.base import Sampling
+from algos.engines.source import EngineSource, engine_source
 from algos.evaluate import Evaluation, evaluate
 from algos.learner import Learner
 from algos.ledger import Ledger
@@ -51,6 +51,7 @@ class Trainer:
     def __init__(self, config: TrainConfig, folder: RunFolder, listener: Listener | None = None) -> None:
         self.config, self.folder = config, folder
         self._tell = listener or (lambda event, data: None)
+        self._engines = engine_source(config.engine, config.vllm)
         self.stop_requested = False
 
     def run(self) -> dict[str, Any]:
@@ -64,7 +65,11 @@ class Trainer:
             BlockingIOError: another process is training in the folder.
             CheckpointError: the disk is full, or no checkpoint can be used; everything saved so far is untouched.
         """
-        with closing(gymnasium.make(self.config.env, **self.config.training_arguments())) as env, closing(self.folder):
+        with (
+            closing(gymnasium.make(self.config.env, **self.config.training_arguments())) as env,
+            closing(self.folder),
+            closing(self._engines),
+        ):
             self.folder.lock()
             try:
                 self._train(env)
@@ -85,7 +90,7 @@ class Trainer:
         algorithm = config.algorithm()
         if algorithm.needs_values or algorithm.records_values:
             policy.add_value_head()
-        learner = Learner(policy, config.optimizer, config.temperature, config.updates)
+        learner = Learner(policy, config.optimizer, config.temperature, config.updates, config.ratio_limit())
         ledger, first = Ledger(), 0
         if checkpoint is not None:
             state = read_state(checkpoint)
@@ -147,7 +152,7 @@ class Trainer:
             raise Stopped
 
     def _evaluate(self, when: str, policy: Policy) -> None:
-        results = evaluate_policy(self.config, policy, lambda n, total: self._evaluating(when, n, total))
+        results = evaluate_policy(self.config, policy, lambda n, total: self._evaluating(when, n, total), self._engines)
         summary = {name: result.summary() for name, result in results.items()}
         self.folder.write_evaluation(when, summary)
         self._tell("evaluated", {"when": when, **summary})
@@ -173,17 +178,19 @@ class Trainer:
         chosen = rng.choice(len(tasks), min(config.tasks_per_update, len(tasks)), replace=False)
         before = ledger.to_dict()
         started = time.perf_counter()
-        rollout = Rollout(env, policy.engine(), policy.prompts, config.rollout, ledger)
+        rollout = Rollout(env, self._engines.engine(policy), policy.prompts, config.rollout, ledger)
         trees = rollout.collect(
             [tasks[int(i)] for i in chosen],
             algorithm.plan(),
-            Sampling(config.temperature, config.max_turn_tokens),
+            config.sampling(),
             derive_seed(config.seed, "rollout", update),
             update,
             lambda n: self._tell("rollout", {"update": update + 1, "episodes": n}),
         )
         trees = [tree for tree in trees if any(alive(tree))]
         ledger.tied_groups += sum(tied_groups(tree) for tree in trees)
+        del rollout  # its cache is not needed in learning
+        self._engines.rest()
         rolled = time.perf_counter()
         self._tell("learning", {"update": update + 1})
         metrics = _rollout_metrics(trees)
@@ -207,13 +214,19 @@ class Trainer:
 
 
 def evaluate_policy(
-    config: TrainConfig, policy: Policy, progress: Callable[[int, int], None] | None = None
+    config: TrainConfig,
+    policy: Policy,
+    progress: Callable[[int, int], None] | None = None,
+    engines: EngineSource | None = None,
 ) -> dict[str, Evaluation]:
     """Evaluate a policy as the run with this configuration does before and after training."""
-    with closing(gymnasium.make(config.env, **config.evaluation_arguments())) as env:
+    with closing(gymnasium.make(config.env, **config.evaluation_arguments())) as env, ExitStack() as stack:
+        if engines is None:
+            engines = stack.enter_context(closing(engine_source(config.engine, config.vllm)))
         task_ids: Sequence[str] = env.unwrapped.task_ids  # type: ignore[attr-defined]
         tasks = list(task_ids[: config.eval_tasks])
-        return evaluate(policy, env, tasks, config.evaluation, progress=progress)  # type: ignore[arg-type]
+        engine = engines.engine(policy)
+        return evaluate(policy, env, tasks, config.evaluation, progress=progress, engine=engine)  # type: ignore[arg-type]
 
 
 def _rollout_metrics(trees: Sequence[Tree]) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -44,7 +45,7 @@ def evaluate(
     ],
     env: Annotated[str | None, typer.Option(help="Environment to play; a run knows its own.")] = None,
     checkpoint: Annotated[
-        str | None, typer.Option(help="Of a run: latest (the default), start, or update-000010.")
+        str | None, typer.Option(help="Of a run: latest (the default), best, start, or update-000010.")
     ] = None,
     samples: Annotated[int | None, typer.Option(min=1, help="Sampled episodes a task.")] = None,
     temperature: Annotated[float | None, typer.Option(help="Of the sampled episodes.")] = None,
@@ -147,6 +148,7 @@ class _Played:
 
 def _play(printer: Console, config: TrainConfig, path: Path, panel: str | None) -> _Played:
     env, tasks, words = _panel(config, panel) if panel is not None else _split(config)
+    from algos.engines.source import engine_source
     from algos.evaluate import evaluate as play
     from algos.ledger import Ledger
     from algos.policy import Policy
@@ -154,8 +156,9 @@ def _play(printer: Console, config: TrainConfig, path: Path, panel: str | None) 
     quiet_transformers(str(path))
     policy: Policy = Policy.load(path if path.exists() else str(path), config.device)
     ledger = Ledger()
-    with progress_bar(printer, "evaluating") as report:
-        results = play(policy, env, tasks, config.evaluation, ledger, report)
+    source = engine_source(config.engine, config.vllm)
+    with contextlib.closing(source) as engines, progress_bar(printer, "evaluating") as report:
+        results = play(policy, env, tasks, config.evaluation, ledger, report, engines.engine(policy))
     return _Played(results, words, _types(env, tasks), policy, ledger.to_dict())
 
 
