@@ -76,7 +76,8 @@ class VLLMSource:
         from algos.engines.vllm_local import LocalVLLM
 
         dtype = str(policy.model.dtype).removeprefix("torch.")
-        return LocalVLLM(self._base(policy), dtype, policy.context, self.config, self._rank)
+        revision = policy.base.revision if self._rank is not None else None
+        return LocalVLLM(self._base(policy), dtype, policy.context, self.config, self._rank, revision)
 
     def _base(self, policy: Any) -> str:
         """Folder or hub id of the model without an adapter, for vLLM to start with."""

@@ -22,12 +22,15 @@ class LocalVLLM:
         context: the model's own; ``max_model_len`` among the options makes it shorter.
         config: see there.
         rank: of the LoRA adapters that will be loaded; None: none will.
+        revision: commit of a hub id.
 
     Raises:
         EngineError: vLLM is not installed.
     """
 
-    def __init__(self, model: str, dtype: str, context: int, config: VLLMConfig, rank: int | None) -> None:
+    def __init__(
+        self, model: str, dtype: str, context: int, config: VLLMConfig, rank: int | None, revision: str | None = None
+    ) -> None:
         try:
             import vllm
             from vllm.lora.request import LoRARequest
@@ -46,6 +49,7 @@ class LocalVLLM:
             }
         settings: dict[str, Any] = {
             "dtype": dtype,
+            "revision": revision,
             "max_model_len": context,
             "skip_tokenizer_init": True,
             "enable_prefix_caching": True,

@@ -3,6 +3,7 @@
 The package itself is exercised by ``benchmarks/vllm_engine.py``.
 """
 
+import dataclasses
 import sys
 from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
@@ -110,6 +111,7 @@ def test_it_starts_with_exact_log_probs_and_prefix_caching(package, policy):
     (llm,) = FakeLLM.made
     assert llm.settings == {
         "dtype": "float32",
+        "revision": None,
         "max_model_len": 512,
         "skip_tokenizer_init": True,
         "enable_prefix_caching": True,
@@ -183,12 +185,13 @@ def test_an_adapter_starts_from_its_base_and_each_push_has_a_new_number(package,
     pytest.importorskip("peft")
     source = VLLMSource(VLLMConfig())
     source.engine(policy)
+    policy.base = dataclasses.replace(policy.base, revision="abc")
     adapted = policy.with_lora(LoRAConfig(rank=12), 0)
     for _ in range(3):
         engine = source.engine(adapted)
     plain, llm = FakeLLM.made
     assert plain.calls[-1] == "shutdown"  # vLLM decides at its start whether it takes adapters
-    assert llm.model == str(tmp_path)
+    assert (llm.model, llm.settings["revision"]) == (str(tmp_path), "abc")
     assert (llm.settings["enable_lora"], llm.settings["max_lora_rank"]) == (True, 16)
     assert llm.loras == [3]  # the earlier ones are gone
     engine.generate([Request(engine.open(), [20], 5, 1)], Sampling(1.0, 1), frozenset())
