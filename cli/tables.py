@@ -75,6 +75,9 @@ def evaluation_line(summary: Summary) -> str:
 
 def spent_line(ledger: dict[str, float]) -> str:
     """A run's ledger in words."""
+    environments, all_seconds = ledger["env_seconds"], ledger["rollout_seconds"] + ledger["learn_seconds"]
+    rate = f"{ledger['env_steps'] / environments:,.0f} steps/s" if environments else "no steps"
+    share = f"{100 * environments / all_seconds:.0f} %" if all_seconds else "0 %"
     parts = [
         f"{count(ledger['episodes'])} episodes",
         f"{count(ledger['env_steps'])} environment steps",
@@ -82,7 +85,8 @@ def spent_line(ledger: dict[str, float]) -> str:
         f"{count(ledger['trained_tokens'])} trained",
         f"{count(ledger['branches'])} branches",
         f"{count(ledger['snapshots'])} snapshots ({count(ledger['snapshot_bytes'])}B)",
-        f"{duration(ledger['rollout_seconds'])} rollouts ({duration(ledger['env_seconds'])} in environments)",
+        f"{duration(ledger['rollout_seconds'])} rollouts ({duration(environments)} in environments, "
+        f"{share} of the time, {rate})",
         f"{duration(ledger['learn_seconds'])} learning",
     ]
     return ", ".join(parts)
