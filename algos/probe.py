@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from transformers import AutoConfig, AutoTokenizer, Qwen2Config
+from transformers.utils import cached_file
 
 from algos.config import TrainConfig
 from algos.demonstrations import Demonstration, as_tree, demonstrate
@@ -211,10 +212,14 @@ def _is_here(model: str) -> bool:
     """Whether a model is on this machine's disk."""
     if is_gguf(model) or Path(model).expanduser().is_dir():
         return True
-    from huggingface_hub import try_to_load_from_cache
+    return any(_is_kept(model, name) for name in ("model.safetensors", "model.safetensors.index.json"))
 
-    names = ("model.safetensors", "model.safetensors.index.json")
-    return any(isinstance(try_to_load_from_cache(model, name), str) for name in names)
+
+def _is_kept(model: str, name: str) -> bool:
+    try:
+        return cached_file(model, name, local_files_only=True) is not None
+    except OSError:
+        return False
 
 
 def _fits(size: ModelSize, device: str) -> bool:
