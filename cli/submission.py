@@ -219,6 +219,8 @@ def _policy_facts(
         sampling=Sampling(
             samples=result.success.shape[1],
             temperature=float(result.temperature),
+            top_p=config.evaluation.top_p if result.temperature and config.evaluation.top_p < 1 else None,
+            top_k=config.evaluation.top_k or None if result.temperature else None,
             max_turn_tokens=config.evaluation.max_turn_tokens,
         ),
         track="open",

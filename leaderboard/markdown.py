@@ -101,7 +101,10 @@ def sampling(row: Row) -> str:
     temperature = row["temperature"]
     if temperature is None:
         return "no model"
-    return "greedy" if temperature == 0 else f"temperature {temperature:g}"
+    if temperature == 0:
+        return "greedy"
+    cut = [f"{name} {row[name]:g}" for name in ("top_p", "top_k") if row[name] is not None]
+    return ", ".join([f"temperature {temperature:g}", *cut])
 
 
 def played(row: Row) -> str:

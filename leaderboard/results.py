@@ -139,6 +139,8 @@ def _row(
         "model": submission.model.name,
         "track": submission.track,
         "temperature": submission.sampling.temperature,
+        "top_p": submission.sampling.top_p,
+        "top_k": submission.sampling.top_k,
         "runs": len(submission.runs),
         "samples": submission.sampling.samples,
         "episodes": int(verified.success.size),

@@ -161,11 +161,14 @@ class Sampling(Strict):
     Attributes:
         samples: episodes a task and run.
         temperature: of a model; 0 is greedy, none for a programme.
+        top_p, top_k: the sampled distribution was cut off there; none where it was not.
         max_turn_tokens: of one action, for a model.
     """
 
     samples: Annotated[int, Field(ge=1, le=MAX_PASSES)]
     temperature: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
+    top_k: Positive | None = None
     max_turn_tokens: Positive | None = None
 
 

@@ -149,7 +149,8 @@ def test_a_trained_policy_is_submitted_with_its_settings(root: Path, few: Any) -
     for name, seed, samples, temperature in expected:
         told = yaml.safe_load((Path(name) / "submission.yaml").read_text())
         assert told["runs"][0]["evaluation_seed"] == seed
-        assert told["sampling"] == {"samples": samples, "temperature": temperature, "max_turn_tokens": 12}
+        uncut = {"samples": samples, "temperature": temperature, "max_turn_tokens": 12, "top_p": None, "top_k": None}
+        assert told["sampling"] == uncut
         assert re.fullmatch("[0-9a-f]{64}", told["runs"][0]["weights_sha256"])
         assert told["config"]["tiny"]["hidden"] == 32
         assert told["method"]["name"] == ("tiny, warm start" if name == "start" else "tiny, rloo")
