@@ -11,6 +11,7 @@ import pytest
 from commands import ENV, HERE, Invoke, run
 
 from algos.learner import OptimizerConfig
+from algos.ledger import Ledger
 from algos.registry import ALGORITHMS
 from cli.console import count, duration
 from cli.doctor import findings
@@ -21,6 +22,7 @@ from cli.live import sparkline
 from cli.presets import PRESETS
 from cli.progress import RunProgress
 from cli.runs import configuration
+from cli.tables import spent_line
 from sandgym import data
 from sandgym.data import DATA_SETS
 
@@ -238,3 +240,11 @@ def test_time_left_by_hand() -> None:
     now[0] = 13.0
     progress("rollout", {"update": 2, "episodes": 3})
     assert progress.left() == 4 * 2.0 - 1.0 + 10.0
+
+
+def test_a_ledger_in_words_says_what_environments_took() -> None:
+    spent = Ledger(env_steps=600, env_seconds=30.0, rollout_seconds=50.0, learn_seconds=70.0)
+    assert "0:50 rollouts (0:30 in environments, 25 % of the time, 20 steps/s), 1:10 learning" in spent_line(
+        spent.to_dict()
+    )
+    assert "(0:00 in environments, 0 % of the time, no steps)" in spent_line(Ledger().to_dict())

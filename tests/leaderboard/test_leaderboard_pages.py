@@ -14,7 +14,7 @@ from browser import Page, chromium
 from leaderboard_helpers import describe, submission_of
 
 from leaderboard.figure import figure
-from leaderboard.markdown import checks, escape
+from leaderboard.markdown import checks, escape, sampling
 from leaderboard.page import page
 from leaderboard.problems import SubmissionError
 from leaderboard.render import render, rendered
@@ -241,3 +241,16 @@ def test_nothing_submitted_runs_and_the_name_is_there_to_read(opened: Page) -> N
         "document.body.append(s); })()"
     )
     assert opened.value("window.injected") is None
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"temperature": None, "top_p": None, "top_k": None}, "no model"),
+        ({"temperature": 0.0, "top_p": None, "top_k": None}, "greedy"),
+        ({"temperature": 0.5, "top_p": None, "top_k": None}, "temperature 0.5"),
+        ({"temperature": 1.0, "top_p": 0.9, "top_k": 20}, "temperature 1, top_p 0.9, top_k 20"),
+    ],
+)
+def test_how_actions_were_drawn_is_said(row: dict[str, Any], words: str) -> None:
+    assert sampling(row) == words

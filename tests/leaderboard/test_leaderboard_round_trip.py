@@ -134,7 +134,8 @@ TINY = {
     "tiny.hidden": "32", "tiny.layers": "1", "tiny.heads": "2", "tiny.kv_heads": "1", "tiny.intermediate": "64",
     "tiny.vocabulary": "400", "tiny.context": "3000", "sft.demonstrations": "40", "sft.steps": "3",
     "sft.batch_tokens": "800", "sft.drill_steps": "0", "sft.opening_steps": "0", "sft.crop_steps": "0",
-    "eval_tasks": "2", "evaluation.samples": "1", "evaluation.max_turn_tokens": "12", "max_turn_tokens": "12",
+    "eval_tasks": "2", "evaluation.samples": "1", "evaluation.top_p": "0.9", "evaluation.max_turn_tokens": "12",
+    "max_turn_tokens": "12",
 }  # fmt: skip
 
 
@@ -149,8 +150,8 @@ def test_a_trained_policy_is_submitted_with_its_settings(root: Path, few: Any) -
     for name, seed, samples, temperature in expected:
         told = yaml.safe_load((Path(name) / "submission.yaml").read_text())
         assert told["runs"][0]["evaluation_seed"] == seed
-        uncut = {"samples": samples, "temperature": temperature, "max_turn_tokens": 12, "top_p": None, "top_k": None}
-        assert told["sampling"] == uncut
+        cut = {"top_p": 0.9 if temperature else None, "top_k": None}
+        assert told["sampling"] == {"samples": samples, "temperature": temperature, "max_turn_tokens": 12, **cut}
         assert re.fullmatch("[0-9a-f]{64}", told["runs"][0]["weights_sha256"])
         assert told["config"]["tiny"]["hidden"] == 32
         assert told["method"]["name"] == ("tiny, warm start" if name == "start" else "tiny, rloo")
