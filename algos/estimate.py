@@ -16,7 +16,6 @@ from algos.lora import LoRAConfig, target_names
 from algos.tree import ROOT, Tree
 
 GROWTH = 1.25  # a cache grows by half at a time: what it has beyond need, on average, in each of two directions
-LIVE_IN_EVALUATION = 192  # ``RolloutConfig.max_live``
 LOGIT_BYTES = (
     28  # a token and word of the vocabulary, in learning: logits, scaled, log-probs, probs, product, gradients
 )
@@ -221,7 +220,7 @@ def memory(size: ModelSize, work: Workload, config: TrainConfig, process: float,
             "logits": tokens * share * size.vocabulary * LOGIT_BYTES,
             "demonstrations": config.sft.demonstrations * work.context * TOKEN_BYTES,
         }
-    players = min(config.eval_tasks * config.evaluation.samples, LIVE_IN_EVALUATION)
+    players = min(config.eval_tasks * config.evaluation.samples, config.rollout.max_live)
     longest = min(work.horizon, size.context)
     for phase, live in (("evaluation", players), ("rollout", work.live)):
         playing = _playing(size, live, longest) if config.engine == "transformers" else {}

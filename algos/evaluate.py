@@ -105,6 +105,7 @@ def evaluate(
     ledger: Ledger | None = None,
     progress: Callable[[int, int], None] | None = None,
     engine: Engine | None = None,
+    max_live: int = RolloutConfig.max_live,
 ) -> dict[str, Evaluation]:
     """Play every task greedily and ``config.samples`` times sampled, to the environment's own horizon.
 
@@ -116,13 +117,13 @@ def evaluate(
         ledger: counts what is spent.
         progress: called with (episodes ended, episodes in all).
         engine: with the policy's weights; None: one over the policy's own model.
+        max_live: episodes played at once; bounds memory.
 
     Returns:
         ``"greedy"`` and ``"sampled"``.
     """
-    rollout = Rollout(
-        env, engine or policy.engine(), policy.prompts, RolloutConfig(0.0, max_invalid_actions=None), ledger or Ledger()
-    )
+    settings = RolloutConfig(0.0, max_invalid_actions=None, max_live=max_live)
+    rollout = Rollout(env, engine or policy.engine(), policy.prompts, settings, ledger or Ledger())
     total = len(tasks) * (1 + config.samples)
     results: dict[str, Evaluation] = {}
     for name, samples, temperature, before in (

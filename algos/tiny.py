@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -39,6 +40,12 @@ class TinyConfig:
     context: int = 4096
     rope_theta: float = 500_000.0
     induction: bool = False
+
+
+def is_tiny(source: str | Path) -> bool:
+    """Whether a model is ``tiny`` by its name, or by the markers in its folder's tokenizer."""
+    file = Path(source).expanduser() / "tokenizer.json"
+    return source == "tiny" or (file.is_file() and all(m in file.read_text(encoding="utf-8") for m in MARKERS))
 
 
 def build_tokenizer(texts: Iterable[str], config: TinyConfig, lowercase: bool) -> PreTrainedTokenizerFast:

@@ -225,8 +225,15 @@ def evaluate_policy(
             engines = stack.enter_context(closing(engine_source(config.engine, config.vllm)))
         task_ids: Sequence[str] = env.unwrapped.task_ids  # type: ignore[attr-defined]
         tasks = list(task_ids[: config.eval_tasks])
-        engine = engines.engine(policy)
-        return evaluate(policy, env, tasks, config.evaluation, progress=progress, engine=engine)  # type: ignore[arg-type]
+        return evaluate(
+            policy,
+            env,  # type: ignore[arg-type]
+            tasks,
+            config.evaluation,
+            progress=progress,
+            engine=engines.engine(policy),
+            max_live=config.rollout.max_live,
+        )
 
 
 def _rollout_metrics(trees: Sequence[Tree]) -> dict[str, float]:

@@ -23,7 +23,6 @@ from sandgym.core import digest_of
 from sandgym.data import data_root
 
 VERSION = 2
-PRETRAINED_LR, ADAPTER_LR = 2e-5, 2e-4
 log = logging.getLogger("sandgym")
 
 Played = Callable[[int], None]
@@ -85,13 +84,10 @@ def warm_started_tiny(
 def fine_tuned(
     policy: Policy, env: Any, sft: SFTConfig, played: Played = lambda count: None, fitted: Fitted | None = None
 ) -> Policy:
-    """A pretrained policy, fitted to the environment's demonstrations in its own transcript format.
+    """A policy that is there already, fitted to the environment's demonstrations in its own transcript format.
 
-    It can copy already and has much to lose: no drill, no cropping, and ``PRETRAINED_LR`` at most, or ``ADAPTER_LR``
-    where an adapter learns.
+    The settings' defaults suit a fresh ``tiny``; a pretrained model needs a much lower rate, and no drill.
     """
-    whole = dict.fromkeys(("drill_steps", "opening_steps", "turn_steps", "crop_steps"), 0)
-    sft = dataclasses.replace(sft, **whole, lr=min(sft.lr, ADAPTER_LR if policy.adapted else PRETRAINED_LR))
     demonstrations = demonstrate(env, list(env.unwrapped.task_ids), sft.demonstrations, sft.noise, sft.seed, played)
     fine_tune(policy, [as_tree(d, policy.prompts) for d in demonstrations], sft, fitted)
     return policy

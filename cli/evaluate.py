@@ -158,7 +158,8 @@ def _play(printer: Console, config: TrainConfig, path: Path, panel: str | None) 
     ledger = Ledger()
     source = engine_source(config.engine, config.vllm)
     with contextlib.closing(source) as engines, progress_bar(printer, "evaluating") as report:
-        results = play(policy, env, tasks, config.evaluation, ledger, report, engines.engine(policy))
+        engine = engines.engine(policy)
+        results = play(policy, env, tasks, config.evaluation, ledger, report, engine, config.rollout.max_live)
     return _Played(results, words, _types(env, tasks), policy, ledger.to_dict())
 
 

@@ -1,4 +1,4 @@
-"""Settings that suit an environment better than the general defaults.
+"""Settings that suit an environment, or a pretrained model, better than the general defaults, which suit ``tiny``.
 
 Invariant: keys and texts are those of ``--set``; what a user gives goes before them. A horizon is that of the bundled
 tasks: with other data it is the environment's own.
@@ -49,15 +49,33 @@ PRESETS: dict[str, dict[str, str]] = {
     },
 }
 
+PRETRAINED: dict[str, str] = {
+    "optimizer.lr": "1e-6",
+    "optimizer.embedding_lr_factor": "1",
+    "sft.lr": "2e-5",
+    "sft.observation_share": "0",
+    "sft.drill_steps": "0",
+    "sft.opening_steps": "0",
+    "sft.turn_steps": "0",
+    "sft.crop_steps": "0",
+    "sft.rename_share": "0",
+}
+"""Such a model can read and copy, and has much to lose. Source of the rates: verl-agent, and ten times as much for an
+adapter (LoRA Without Regret)."""
+ADAPTER: dict[str, str] = {"optimizer.lr": "1e-5", "sft.lr": "2e-4"}
 
-def preset(env_id: str, given: Mapping[str, str]) -> dict[str, str]:
-    """What suits an environment and was not given.
+
+def preset(env_id: str, given: Mapping[str, str], pretrained: bool = False, adapter: bool = False) -> dict[str, str]:
+    """What suits an environment and a model and was not given.
 
     Args:
         env_id: its Gymnasium id.
         given: dotted keys and texts of the user.
+        pretrained: whether the model is another one than ``tiny``.
+        adapter: whether an adapter on it learns.
     """
-    settings = PRESETS.get(env_id, {}) | dict(given)
+    of_model = (PRETRAINED | (ADAPTER if adapter else {})) if pretrained else {}
+    settings = PRESETS.get(env_id, {}) | of_model | dict(given)
     if given.get("env_options.data", "bundled") != "bundled" and "env_options.max_steps" not in given:
         settings.pop("env_options.max_steps", None)
     return settings

@@ -56,6 +56,12 @@ def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
+RECIPE_HELP = (
+    f"Settings from a YAML file, such as a run's config.yaml, or one of {', '.join(names())}; other options go before "
+    "it."
+)
+
+
 def load(name: str) -> Recipe:
     """A recipe of the package by its name, or any YAML file.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from cli.environments import make, short_name
 from cli.errors import UsageError
 from cli.presets import preset
+from cli.recipes import Recipe
 from cli.settings import nested
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def configuration(algo: str, env_id: str, pairs: dict[str, str]) -> TrainConfig:
     """
     from algos.config import TrainConfig, from_mapping
     from algos.registry import ALGORITHMS
+    from algos.tiny import is_tiny
 
     if algo not in ALGORITHMS:
         raise UsageError(f"unknown algorithm {algo!r}; known: {', '.join(sorted(ALGORITHMS))}")
@@ -43,7 +45,10 @@ def configuration(algo: str, env_id: str, pairs: dict[str, str]) -> TrainConfig:
         if key in pairs:
             raise UsageError(f"choose the {key} with {flag}, not with --set {key}")
     kind = ALGORITHMS[algo].Config
-    values = nested(TrainConfig, preset(env_id, pairs), {"algo_options": kind, **dict.fromkeys(OPEN)})
+    model = pairs.get("model", "tiny")
+    adapter = pairs.get("lora.rank", "0") != "0" or (Path(model).expanduser() / "adapter_config.json").is_file()
+    settings = preset(env_id, pairs, not is_tiny(model), adapter)
+    values = nested(TrainConfig, settings, {"algo_options": kind, **dict.fromkeys(OPEN)})
     values.setdefault("device", _default_device(values.get("model", "tiny")))
     try:
         config: TrainConfig = from_mapping(TrainConfig, {"env": env_id, "algo": algo, **values}, "settings")
@@ -51,6 +56,24 @@ def configuration(algo: str, env_id: str, pairs: dict[str, str]) -> TrainConfig:
     except (ValueError, TypeError) as error:
         raise UsageError(str(error)) from error
     return dataclasses.replace(config, model=model_source(config.model))
+
+
+def resolved(algo: str, env_id: str, pairs: dict[str, str], recipe: Recipe | None) -> TrainConfig:
+    """The run's settings: what the user gave, the recipe, the environment's preset, the defaults, in this order.
+
+    Raises:
+        UsageError: a setting that there is not; names the recipe where it comes from there.
+    """
+    if recipe is None:
+        return configuration(algo, env_id, pairs)
+    from_recipe = recipe.pairs(env_id, algo)
+    try:
+        return configuration(algo, env_id, from_recipe | pairs)
+    except UsageError as error:
+        key = str(error).removeprefix("--set ").partition(":")[0].partition(" ")[0]
+        if key in from_recipe and key not in pairs:
+            raise UsageError(f"recipe {recipe.name}: {str(error).removeprefix('--set ')}") from error
+        raise
 
 
 def model_source(model: str) -> str:

@@ -15,7 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from cli.console import console
 from cli.environments import describe_data, environment_id, make, short_name
 from cli.errors import UsageError
-from cli.runs import configuration, quiet_transformers
+from cli.recipes import RECIPE_HELP, load
+from cli.runs import quiet_transformers, resolved
 from cli.settings import assignments
 
 if TYPE_CHECKING:
@@ -30,14 +31,16 @@ EXAMPLES = "\n\n".join(
         "sandgym sft --env webshop",
         "sandgym sft --env webshop --set sft.steps=600 --out ./my-tiny",
         "sandgym sft --env webshop --model Qwen/Qwen3-0.6B --out ./warm --set sft.lr=1e-5",
-        "sandgym sft --env webshop --model smollm2 --set lora.rank=16 --out ./warm",
+        "sandgym sft --recipe cpu-smollm2 --out ./warm",
     )
 )
 
 
 def sft(
     env: Annotated[str, typer.Option(help="webshop, any Gymnasium id, or module:Id.")] = "webshop",
-    model: Annotated[str, typer.Option(help="tiny, a model folder, a hub id, a GGUF file, or smollm2.")] = "tiny",
+    model: Annotated[
+        str | None, typer.Option(help="tiny (the default), a model folder, a hub id, a GGUF file, or smollm2.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the policy; by default tiny goes to the cache.", show_default=False)
     ] = None,
@@ -47,18 +50,23 @@ def sft(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Another setting, such as sft.steps=600; repeatable."),
     ] = None,
+    recipe: Annotated[str | None, typer.Option(metavar="NAME_OR_FILE", help=RECIPE_HELP)] = None,
 ) -> None:
     """Fit a policy to demonstrations of the environment's expert.
 
     For tiny, `sandgym train` does this itself when the cache has none for the same
     environment, data and settings; any other model is fitted only here.
     """
-    pairs = assignments(set_ or []) | {"model": model} | ({"env_options.data": data} if data is not None else {})
-    config = configuration("rloo", environment_id(env), pairs)
-    if model == "tiny" and config.lora.rank:
+    pairs = assignments(set_ or [])
+    for key, value in (("model", model), ("env_options.data", data)):
+        if value is not None:
+            pairs[key] = value
+    chosen = load(recipe) if recipe is not None else None
+    config = resolved((chosen and chosen.algo) or "rloo", environment_id(env), pairs, chosen)
+    if config.model == "tiny" and config.lora.rank:
         raise UsageError("tiny is fitted as a whole: leave out lora.rank, or choose another --model")
-    if model != "tiny" and out is None:
-        raise UsageError(f"say where the fitted {model} shall go: --out FOLDER")
+    if config.model != "tiny" and out is None:
+        raise UsageError(f"say where the fitted {config.model} shall go: --out FOLDER")
     if out is not None and out.exists():
         raise UsageError(f"{out} is there already; choose another folder")
     printer = console()

@@ -18,14 +18,14 @@ from cli.errors import UsageError, print_stopped
 from cli.estimate import print_estimate
 from cli.live import Dashboard, Lines, display
 from cli.progress import PHASES, RunProgress
-from cli.recipes import Recipe, load, names
+from cli.recipes import RECIPE_HELP, load
 from cli.runs import (
     check_environment,
-    configuration,
     new_run,
     open_run,
     quiet_transformers,
     remove_if_empty,
+    resolved,
 )
 from cli.settings import assignments
 from cli.tables import print_evaluations, spent_line
@@ -86,14 +86,7 @@ def train(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Any other setting, such as optimizer.warmup=5; repeatable."),
     ] = None,
-    recipe: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME_OR_FILE",
-            help=f"Settings from a YAML file, such as a run's config.yaml, or one of {', '.join(names())}; other "
-            "options go before it.",
-        ),
-    ] = None,
+    recipe: Annotated[str | None, typer.Option(metavar="NAME_OR_FILE", help=RECIPE_HELP)] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say how much memory, disk and time the run would take.")
     ] = False,
@@ -137,24 +130,6 @@ def train(
         print_estimate(console(), config)
     else:
         run(config, new_run(config, out), fresh=True)
-
-
-def resolved(algo: str, env_id: str, pairs: dict[str, str], recipe: Recipe | None) -> TrainConfig:
-    """The run's settings: what the user gave, the recipe, the environment's preset, the defaults, in this order.
-
-    Raises:
-        UsageError: a setting that there is not; names the recipe where it comes from there.
-    """
-    if recipe is None:
-        return configuration(algo, env_id, pairs)
-    from_recipe = recipe.pairs(env_id, algo)
-    try:
-        return configuration(algo, env_id, from_recipe | pairs)
-    except UsageError as error:
-        key = str(error).removeprefix("--set ").partition(":")[0].partition(" ")[0]
-        if key in from_recipe and key not in pairs:
-            raise UsageError(f"recipe {recipe.name}: {str(error).removeprefix('--set ')}") from error
-        raise
 
 
 def run(config: TrainConfig, folder: RunFolder, fresh: bool = False) -> None:

@@ -30,6 +30,25 @@ def test_a_task_plays_the_same_in_a_longer_panel(policy, letters):
         assert np.array_equal(many[name].score[:2], few[name].score)
 
 
+def test_a_bound_on_live_episodes_changes_no_number(policy, letters, monkeypatch):
+    widths: list[int] = []
+    generate = type(policy.engine()).generate
+
+    def counted(self, requests, *rest):
+        widths.append(len(requests))
+        return generate(self, requests, *rest)
+
+    monkeypatch.setattr(type(policy.engine()), "generate", counted)
+    tasks = list(letters.task_ids)
+    free = evaluate(policy, letters, tasks, CONFIG)
+    assert max(widths) == 15
+    widths.clear()
+    bounded = evaluate(policy, letters, tasks, CONFIG, max_live=6)
+    assert max(widths) == 6
+    for name in ("greedy", "sampled"):
+        assert np.array_equal(bounded[name].score, free[name].score)
+
+
 def test_failures_are_left_out_and_not_counted_as_zero(policy):
     result = evaluate(policy, BrokenLettersEnv(), ["apple", "delta", "cedar"], CONFIG)["sampled"]
     assert np.isnan(result.success[1]).all()

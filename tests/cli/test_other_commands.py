@@ -5,6 +5,7 @@ import importlib.metadata
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import gymnasium
 import pytest
@@ -23,7 +24,7 @@ from cli.presets import PRESETS
 from cli.progress import RunProgress
 from cli.runs import configuration
 from cli.tables import spent_line
-from sandgym import data
+from sandgym import ENV_IDS, data
 from sandgym.data import DATA_SETS
 
 COMMANDS = (
@@ -118,6 +119,24 @@ def test_algos_lists_every_setting_with_its_default() -> None:
             assert words[words.index(f"algo_options.{field.name}") + 1]
     assert words[words.index("algo_options.children") + 1] == str(ALGORITHMS["bpo"].Config().children)  # type: ignore[union-attr]
     assert words[words.index("optimizer.lr") + 1] == str(OptimizerConfig().lr)
+
+
+@pytest.mark.parametrize("env_id", ENV_IDS.values())
+def test_a_pretrained_model_has_rates_of_its_own(env_id: str, trained: tuple[Path, str]) -> None:
+    full = configuration("bpo", env_id, {"model": "org/a-model"})
+    adapter = configuration("bpo", env_id, {"model": "org/a-model", "lora.rank": "8"})
+    assert (full.optimizer.lr, full.sft.lr) == (1e-6, 2e-5)
+    assert (adapter.optimizer.lr, adapter.sft.lr) == (1e-5, 2e-4)
+    for config in (full, adapter):
+        sft = config.sft
+        assert {sft.drill_steps, sft.opening_steps, sft.turn_steps, sft.crop_steps, sft.observation_share} == {0}
+        assert config.env_options == configuration("bpo", env_id, {}).env_options
+    assert configuration("bpo", env_id, {"model": "org/a-model", "optimizer.lr": "0.5"}).optimizer.lr == 0.5
+    tiny = configuration("bpo", env_id, {"model": str(trained[0] / "start")})
+    assert (tiny.optimizer, tiny.sft) == (
+        configuration("bpo", env_id, {}).optimizer,
+        configuration("bpo", env_id, {}).sft,
+    )
 
 
 @pytest.mark.parametrize("env_id", PRESETS)

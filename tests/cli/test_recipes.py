@@ -13,8 +13,7 @@ from algos.registry import ALGORITHMS
 from cli.environments import environment_id
 from cli.errors import UsageError
 from cli.recipes import FOLDER, load, names
-from cli.runs import check_environment
-from cli.train import resolved
+from cli.runs import check_environment, resolved
 from sandgym import ENV_IDS
 
 WANTED = {
