@@ -86,6 +86,16 @@ class ModelSize:
         adapter = self.trainable * self.trainable_bytes if self.trainable != self.parameters else 0.0
         return self.parameters * self.bytes + adapter
 
+    @property
+    def optimizer(self) -> float:
+        """Bytes that the optimizer keeps: two moments in float32, and a copy of weights of a lower precision."""
+        return self.trainable * (8.0 if self.trainable_bytes >= 4 else 12.0)
+
+    @property
+    def learning(self) -> float:
+        """Bytes of the optimizer and of gradients, which a step holds in float32 too."""
+        return self.optimizer + self.trainable * (self.trainable_bytes + (0.0 if self.trainable_bytes >= 4 else 4.0))
+
     def cache(self, tokens: float) -> float:
         """Bytes of the keys and values of so many tokens."""
         return 2.0 * tokens * self.layers * self.key * self.bytes
@@ -205,7 +215,7 @@ def memory(size: ModelSize, work: Workload, config: TrainConfig, process: float,
     """
     learns = {
         "weights": size.weights,
-        "optimizer and gradients": 3 * size.trainable * size.trainable_bytes,
+        "optimizer and gradients": size.learning,
     }
     algorithm = config.algorithm()
     frozen = size.weights if size.trainable == size.parameters else size.trainable * size.trainable_bytes
@@ -249,7 +259,7 @@ def _playing(size: ModelSize, live: float, context: float) -> Bytes:
 def disk(size: ModelSize, config: TrainConfig) -> float:
     """Bytes of the start policy and the checkpoints, one that is being written and the best one included."""
     policy = size.weights if size.trainable == size.parameters else size.trainable * size.trainable_bytes
-    one = policy + 2 * size.trainable * size.trainable_bytes
+    one = policy + size.optimizer
     return policy + one * (config.keep_checkpoints + 1 + bool(config.eval_every))
 
 

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from algos.credit import Credit
 from algos.losses import LossConfig, TokenBatch, policy_loss
+from algos.optimizer import AdamW
 from algos.packing import Packed, credited, micro_batches, pack
 from algos.policy import Policy
 from algos.tree import Tree
@@ -87,7 +88,7 @@ class Learner:
                 "factor": config.embedding_lr_factor,
             },
         ]
-        self.optimizer = torch.optim.AdamW(
+        self.optimizer = AdamW(
             [g for g in groups if g["params"]], lr=config.lr, betas=config.betas, weight_decay=config.weight_decay
         )
 

@@ -230,7 +230,7 @@ def _fits(size: ModelSize, device: str) -> bool:
         room = torch.cuda.mem_get_info()[0]
     else:
         return False
-    return size.weights + 3 * size.trainable * size.trainable_bytes < 0.8 * room
+    return size.weights + size.learning < 0.8 * room
 
 
 def _size_by_name(config: TrainConfig, number: int, notes: list[str]) -> ModelSize:

@@ -59,12 +59,13 @@ def table(rows: list[dict[str, Any]]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for row in rows:
-        cells = [_percent(row[when][how]["success"]) for how in ("sampled", "greedy") for when in ("before", "after")]
+        cells = [percent(row[when][how]["success"]) for how in ("sampled", "greedy") for when in ("before", "after")]
         lines.append(f"| `{row['algo']}` | {row['seed']} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _percent(statistic: dict[str, float]) -> str:
+def percent(statistic: dict[str, float]) -> str:
+    """A mean with its interval."""
     return f"{100 * statistic['mean']:.1f} ({100 * statistic['low']:.1f} to {100 * statistic['high']:.1f})"
 
 

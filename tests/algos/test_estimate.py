@@ -91,14 +91,19 @@ def test_the_cache_is_that_of_the_engine():
     assert size.cache(3 * 10) == sum(t.nbytes for t in [*cache.keys, *cache.values])
 
 
-def test_optimizer_gradients_and_checkpoint_are_those_of_a_run(policy, tmp_path):
-    size = size_of(policy)
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_optimizer_gradients_and_checkpoint_are_those_of_a_run(policy, tmp_path, precision):
+    policy.model.to(precision)
+    number = precision.itemsize
+    size = dataclasses.replace(size_of(policy), bytes=number, trainable_bytes=number)
     learner = Learner(policy, OptimizerConfig(), 1.0, 1)
     for parameter in policy.parameters():
         parameter.grad = torch.ones_like(parameter)
     learner.optimizer.step()
     states = [t for state in learner.optimizer.state.values() for t in state.values() if t.dim()]
-    kept = sum(t.nbytes for t in states) + sum(p.grad.nbytes for p in policy.parameters())
+    copies = learner.optimizer.state_dict()["copies"]
+    gradients = sum(p.grad.nbytes for p in policy.parameters()) + sum(copy.nbytes for copy in copies)
+    kept = sum(t.nbytes for t in [*states, *copies]) + gradients
     parts = memory(size, Workload.of([build((3, 1.0), (3, 0.0))], CONFIG, None), CONFIG, 7.0, False)
     assert parts["learning"]["optimizer and gradients"] == kept
     assert parts["learning"]["weights"] == sum(p.nbytes for p in policy.parameters())
