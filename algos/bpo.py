@@ -68,7 +68,7 @@ class BPOConfig:
     max_branches: int = 2
     children: int = 3
     selection: Selection = "threshold"
-    baseline: Kind = "sibling"
+    baseline: Kind = "shrunk"
     value_head: bool = False
     roulette: float = 0.0
     openness: float = 0.5

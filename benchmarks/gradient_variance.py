@@ -39,7 +39,7 @@ from algos.config import TrainConfig
 from algos.credit import Credit, alive
 from algos.engines.base import Sampling
 from algos.grpo import GRPO, GRPOConfig
-from algos.lab.methods import FULL
+from algos.lab.methods import FULL, SIBLINGS
 from algos.learner import Learner
 from algos.ledger import Ledger
 from algos.packing import micro_batches, pack
@@ -62,10 +62,11 @@ METHODS: dict[str, Callable[[int], Algorithm]] = {
     "rloo": lambda budget: RLOO(RLOOConfig(EPISODES)),
     "grpo": lambda budget: GRPO(GRPOConfig(EPISODES)),
     "ppo": lambda budget: PPO(PPOConfig(EPISODES)),
+    "bpo-sibling": lambda budget: BPO(SIBLINGS),
     "bpo": lambda budget: BPO(BPOConfig()),
-    "bpo-value": lambda budget: BPO(dataclasses.replace(FULL, budget=budget)),
+    "bpo-full": lambda budget: BPO(dataclasses.replace(FULL, budget=budget)),
 }
-"""By name, given the tokens that RLOO generates for a task; ``bpo-value`` is the one of ``sandgym lab``."""
+"""By name, given the tokens that RLOO generates for a task; the last three are those of ``sandgym lab``."""
 
 
 class Player:

@@ -16,8 +16,7 @@ from algos.rloo import RLOO, RLOOConfig
 EPISODES = 8
 FULL = BPOConfig(value_head=True, selection="influence", baseline="shrunk", shares="leaves", roulette=0.9, openness=1.0)
 """BPO with everything that lowers the variance in the lab; the budget is the problem's."""
-SIBLINGS = BPOConfig()
-PAPER = BPOConfig(selection="posthoc", prefix_credit="lambda")
+SIBLINGS = BPOConfig(baseline="sibling")
 
 
 @dataclass(frozen=True)
@@ -52,21 +51,23 @@ METHODS = {
         Method("grpo", "eight episodes, group mean, not scaled", lambda p: GRPO(GRPOConfig(EPISODES, "none"))),
         Method("grpo-std", "eight episodes, divided by their deviation", lambda p: GRPO(GRPOConfig(EPISODES, "std"))),
         Method("ppo", "eight episodes, GAE 0.98, not whitened", lambda p: PPO(PPOConfig(EPISODES, whiten=False))),
-        Method("bpo", "influence, shrunk, roulette, leaves, budget", _bpo(FULL, True)),
-        Method("bpo-exact", "the same with exact values", _bpo(FULL, True), True),
+        Method("bpo", "the default: siblings shrunk toward the mean return", _bpo(BPOConfig())),
         Method("bpo-sibling", "the paper's with the bias repaired", _bpo(SIBLINGS)),
-        Method("bpo-mean", "siblings shrunk toward the mean return", _bpo(replace(SIBLINGS, baseline="shrunk"))),
-        Method("bpo-value", "values as the only baseline", _bpo(replace(FULL, baseline="value"), True)),
-        Method("bpo-no-roulette", "every episode is played to its end", _bpo(replace(FULL, roulette=0.0), True)),
-        Method("bpo-no-budget", "three roots, one branch of three", _bpo(FULL)),
-        Method("bpo-equal", "equal weights of siblings", _bpo(replace(FULL, shares="equal"), True)),
-        Method("bpo-entropy", "branches by entropy alone", _bpo(replace(FULL, selection="threshold"), True)),
-        Method("bpo-uniform", "branches anywhere", _bpo(replace(FULL, selection="uniform"), True)),
-        Method("bpo-lowest", "branches by lowest entropy", _bpo(replace(FULL, selection="lowest"), True)),
+        Method("bpo-full", "value head, influence, shrunk, roulette, leaves, budget", _bpo(FULL, True)),
+        Method("bpo-exact", "the same with exact values", _bpo(FULL, True), True),
+        Method("bpo-value", "bpo-full with values as the only baseline", _bpo(replace(FULL, baseline="value"), True)),
+        Method("bpo-no-roulette", "bpo-full, every episode played to its end", _bpo(replace(FULL, roulette=0.0), True)),
+        Method("bpo-no-budget", "bpo-full with three roots, one branch of three", _bpo(FULL)),
+        Method("bpo-equal", "bpo-full with equal weights of siblings", _bpo(replace(FULL, shares="equal"), True)),
+        Method("bpo-entropy", "bpo-full, branches by entropy alone", _bpo(replace(FULL, selection="threshold"), True)),
+        Method("bpo-uniform", "bpo-full, branches anywhere", _bpo(replace(FULL, selection="uniform"), True)),
+        Method("bpo-lowest", "bpo-full, branches by lowest entropy", _bpo(replace(FULL, selection="lowest"), True)),
         Method(
-            "paper", "posthoc selection, lambda credit", _bpo(BPOConfig(selection="posthoc", prefix_credit="lambda"))
+            "paper",
+            "posthoc selection, lambda credit",
+            _bpo(replace(SIBLINGS, selection="posthoc", prefix_credit="lambda")),
         ),
-        Method("posthoc", "posthoc selection, tree credit", _bpo(BPOConfig(selection="posthoc"))),
+        Method("posthoc", "posthoc selection, tree credit", _bpo(replace(SIBLINGS, selection="posthoc"))),
     )
 }
-MAIN = ("rloo", "grpo", "bpo-sibling", "bpo", "bpo-exact")
+MAIN = ("rloo", "grpo", "bpo-sibling", "bpo", "bpo-full", "bpo-exact")
