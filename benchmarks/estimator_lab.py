@@ -2,7 +2,7 @@
 
     python benchmarks/estimator_lab.py [--trees 400] [--replicates 4] [--method NAME ...] [--family NAME ...]
 
-Every method is measured on every family by default; the five main ones with ``--trees 160 --replicates 3`` take four
+Every method is measured on every family by default; the six main ones with ``--trees 160 --replicates 3`` take five
 minutes on one core. Writes
 ``benchmarks/results/estimator_lab.json`` and ``docs/estimator_lab.png`` and prints a Markdown table.
 """

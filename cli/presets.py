@@ -13,7 +13,6 @@ PRESETS: dict[str, dict[str, str]] = {
         "env_options.observation_mode": "compact",
         "train_options.domain_randomization": "true",
         "env_options.max_steps": "20",
-        "updates": "80",
         "rollout.max_invalid_actions": "8",
         "optimizer.lr": "6e-4",
         "sft.noise": "0.42",
