@@ -61,7 +61,8 @@ class RunningBaseline:
 
     def learn_from(self, trees: Sequence[Tree]) -> dict[str, float]:
         """Measure how wrong the estimate was at branches, and how noisy siblings were."""
-        if self._kind == "sibling":
+        trees = [tree for tree in trees if any(alive(tree))]
+        if self._kind == "sibling" or not trees:
             return {}
         everything = [self._mean, *self._error.values(), *self._noise.values()]
         for mean in everything:

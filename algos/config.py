@@ -68,7 +68,7 @@ class TrainConfig:
     algo_options: dict[str, Any] = field(default_factory=dict)
     model: str = "tiny"
     seed: int = 0
-    updates: int = 80
+    updates: int = 100
     tasks_per_update: int = 12
     temperature: float = 1.0
     top_p: float = 1.0

@@ -2,8 +2,12 @@
 
     python benchmarks/main_job.py --env webshop --algo bpo --algo rloo --seed 0 --seed 1 --seed 2
 
-Runs that are in the folder already are read, not run again. Writes ``benchmarks/results/main_job_ENV.json`` and
-prints a Markdown table.
+Runs that are in the folder already are read, not run again. With ``--set`` and a name for such runs, variants of an
+algorithm stand beside it:
+
+    python benchmarks/main_job.py --env webshop --name bpo-shrunk --set algo_options.baseline=shrunk
+
+Writes ``benchmarks/results/main_job_ENV.json``, where rows of other names and seeds stay, and prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -25,27 +29,32 @@ def main() -> None:
     parser.add_argument("--algo", action="append", help="bpo, rloo, grpo or ppo; may be repeated (default: bpo)")
     parser.add_argument("--seed", action="append", type=int, help="may be repeated (default: 0)")
     parser.add_argument("--folder", type=Path, default=Path("runs/main_job"), help="where the runs live")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting; may be repeated")
+    parser.add_argument("--name", help="of runs with --set (default: the algorithm's)")
     arguments = parser.parse_args()
-    rows = [
-        result(arguments.folder / f"{arguments.env}-{algo}-{seed}", arguments.env, algo, seed)
-        for algo in arguments.algo or ["bpo"]
-        for seed in arguments.seed or [0]
-    ]
     path = RESULTS / f"main_job_{arguments.env}.json"
-    path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    print(table(rows))
+    rows = {(row["name"], row["seed"]): row for row in json.loads(path.read_text(encoding="utf-8"))}
+    for algo in arguments.algo or ["bpo"]:
+        for seed in arguments.seed or [0]:
+            name = arguments.name or algo
+            folder = arguments.folder / f"{arguments.env}-{name}-{seed}"
+            rows[name, seed] = {"name": name, **result(folder, arguments.env, algo, seed, arguments.set)}
+    path.write_text(json.dumps(list(rows.values()), indent=1) + "\n", encoding="utf-8")
+    print(table(list(rows.values())))
 
 
-def result(folder: Path, env: str, algo: str, seed: int) -> dict[str, Any]:
+def result(folder: Path, env: str, algo: str, seed: int, settings: list[str]) -> dict[str, Any]:
     """Evaluations and ledger of one run; the run is made or resumed when it is not finished."""
     evaluation = folder / "evaluation.json"
     if not evaluation.is_file() or "after" not in json.loads(evaluation.read_text(encoding="utf-8")):
         words = ["--resume", str(folder)] if folder.is_dir() else ["--algo", algo, "--env", env]
         if not folder.is_dir():
             words += ["--seed", str(seed), "--out", str(folder)]
+            words += [word for setting in settings for word in ("--set", setting)]
         subprocess.run([sys.executable, "-m", "cli.main", "train", *words], check=True)
     return {
         "algo": algo,
+        "settings": settings,
         "seed": seed,
         **json.loads(evaluation.read_text(encoding="utf-8")),
         "ledger": json.loads((folder / "ledger.json").read_text(encoding="utf-8")),
@@ -60,7 +69,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     ]
     for row in rows:
         cells = [percent(row[when][how]["success"]) for how in ("sampled", "greedy") for when in ("before", "after")]
-        lines.append(f"| `{row['algo']}` | {row['seed']} | {' | '.join(cells)} |")
+        lines.append(f"| `{row['name']}` | {row['seed']} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Settings that suit an environment, or a pretrained model, better than the general defaults, which suit ``tiny``.
+"""Settings that suit an environment and a model better than the general defaults.
 
 Invariant: keys and texts are those of ``--set``; what a user gives goes before them. A horizon is that of the bundled
 tasks: with other data it is the environment's own.
@@ -13,6 +13,7 @@ PRESETS: dict[str, dict[str, str]] = {
         "env_options.observation_mode": "compact",
         "train_options.domain_randomization": "true",
         "env_options.max_steps": "20",
+        "updates": "80",
         "rollout.max_invalid_actions": "8",
         "optimizer.lr": "6e-4",
         "sft.noise": "0.42",
@@ -48,6 +49,9 @@ PRESETS: dict[str, dict[str, str]] = {
     },
 }
 
+TINY: dict[str, dict[str, str]] = {"bpo": {"algo_options.baseline": "sibling"}}
+"""By algorithm. On a laptop's cores learning takes as long as playing. Episodes that all fail give no credit beside the
+mean of their siblings, so that their tokens need not be run through the model; beside an estimate they do."""
 PRETRAINED: dict[str, str] = {
     "optimizer.lr": "1e-6",
     "optimizer.embedding_lr_factor": "1",
@@ -64,16 +68,17 @@ adapter (LoRA Without Regret)."""
 ADAPTER: dict[str, str] = {"optimizer.lr": "1e-5", "sft.lr": "2e-4"}
 
 
-def preset(env_id: str, given: Mapping[str, str], pretrained: bool = False, adapter: bool = False) -> dict[str, str]:
-    """What suits an environment and a model and was not given.
+def preset(env_id: str, algo: str, given: Mapping[str, str], tiny: bool, adapter: bool) -> dict[str, str]:
+    """What suits an environment, an algorithm and a model and was not given.
 
     Args:
         env_id: its Gymnasium id.
+        algo: the algorithm's name.
         given: dotted keys and texts of the user.
-        pretrained: whether the model is another one than ``tiny``.
-        adapter: whether an adapter on it learns.
+        tiny: whether the model is ``tiny``.
+        adapter: whether an adapter on another model learns.
     """
-    of_model = (PRETRAINED | (ADAPTER if adapter else {})) if pretrained else {}
+    of_model = TINY.get(algo, {}) if tiny else PRETRAINED | (ADAPTER if adapter else {})
     settings = PRESETS.get(env_id, {}) | of_model | dict(given)
     if given.get("env_options.data", "bundled") != "bundled" and "env_options.max_steps" not in given:
         settings.pop("env_options.max_steps", None)

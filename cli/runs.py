@@ -47,7 +47,7 @@ def configuration(algo: str, env_id: str, pairs: dict[str, str]) -> TrainConfig:
     kind = ALGORITHMS[algo].Config
     model = pairs.get("model", "tiny")
     adapter = pairs.get("lora.rank", "0") != "0" or (Path(model).expanduser() / "adapter_config.json").is_file()
-    settings = preset(env_id, pairs, not is_tiny(model), adapter)
+    settings = preset(env_id, algo, pairs, is_tiny(model), adapter)
     values = nested(TrainConfig, settings, {"algo_options": kind, **dict.fromkeys(OPEN)})
     values.setdefault("device", _default_device(values.get("model", "tiny")))
     try:

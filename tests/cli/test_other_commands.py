@@ -11,6 +11,7 @@ import gymnasium
 import pytest
 from commands import ENV, HERE, Invoke, run
 
+from algos.bpo import BPOConfig
 from algos.learner import OptimizerConfig
 from algos.ledger import Ledger
 from algos.registry import ALGORITHMS
@@ -127,6 +128,7 @@ def test_a_pretrained_model_has_rates_of_its_own(env_id: str, trained: tuple[Pat
     adapter = configuration("bpo", env_id, {"model": "org/a-model", "lora.rank": "8"})
     assert (full.optimizer.lr, full.sft.lr) == (1e-6, 2e-5)
     assert (adapter.optimizer.lr, adapter.sft.lr) == (1e-5, 2e-4)
+    assert full.algorithm().config == BPOConfig()
     for config in (full, adapter):
         sft = config.sft
         assert {sft.drill_steps, sft.opening_steps, sft.turn_steps, sft.crop_steps, sft.observation_share} == {0}
