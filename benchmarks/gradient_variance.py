@@ -14,7 +14,8 @@ ones over samples. RLOO's expectation is the true gradient; ``cosine`` is that o
 tell. GRPO and PPO divide their advantages by a deviation, so that their gradients are longer: compare their
 signal-to-noise ratios only.
 
-What is measured is kept after every method, so that a run that was stopped goes on where it was. Writes
+What is measured is kept after every method, so that a run that was stopped goes on where it was; the angle is then
+known only for methods that were measured together with RLOO. Writes
 ``benchmarks/results/gradient_variance_ENV.json`` and ``docs/gradient_variance.png`` and prints a Markdown table.
 """
 
@@ -201,10 +202,9 @@ def stage(
     wanted = [m for m in METHODS if f"{name}/{m}" not in known]
     if not wanted:
         return
-    mean, square, budget = np.zeros(0), 0.0, 0
-    for method in METHODS:
-        if method not in wanted and method != "rloo":
-            continue
+    mean, square = None, 0.0
+    for method in wanted:
+        budget = round(known[f"{name}/rloo"]["tokens"] / arguments.tasks) if method != "rloo" else 0
         started = time.perf_counter()
         player = Player(config, folder, METHODS[method](budget), derive_seed(arguments.seed, name, method))
         vectors, tokens = measure(player, arguments)
@@ -212,8 +212,8 @@ def stage(
         if method == "rloo":
             n = len(vectors)
             mean, square = vectors.mean(0), float(products.sum() - np.trace(products)) / (n * (n - 1))
-            budget = round(float(tokens.mean()) / arguments.tasks)
-        row = statistics(products, vectors @ mean, tokens, square)
+        along = np.full(len(vectors), np.nan) if mean is None else vectors @ mean
+        row = statistics(products, along, tokens, square)
         if method == "rloo":
             row["cosine"] = 1.0
         row |= {"stage": name, "method": method, "seconds": time.perf_counter() - started}
@@ -225,7 +225,8 @@ def stage(
 def table(known: dict[str, Any]) -> list[dict[str, Any]]:
     """Rows with the ratio of variances to RLOO's at the same stage, and the signal-to-noise ratio, with intervals."""
     rows = []
-    for row in known.values():
+    stages, methods = list(dict.fromkeys(row["stage"] for row in known.values())), list(METHODS)
+    for row in sorted(known.values(), key=lambda row: (stages.index(row["stage"]), methods.index(row["method"]))):
         rloo = known[f"{row['stage']}/rloo"]
         shown = {name: value for name, value in row.items() if not name.endswith("_draws")}
         ratios = np.array(row["cost_draws"]) / np.array(rloo["cost_draws"])
@@ -244,7 +245,8 @@ def markdown(rows: list[dict[str, Any]]) -> str:
     for row in rows:
         measured = (row["cost"], [100 * value for value in row["snr"]])
         ratios = [f"{value:.2f} [{low:.2f}, {high:.2f}]" for value, low, high in measured]
-        cosine = f"{row['cosine']:.2f}" if row["snr"][1] > 0 else "not told"
+        told = row["snr"][1] > 0 and not np.isnan(row["cosine"])
+        cosine = f"{row['cosine']:.2f}" if told else "not told"
         cells = [row["stage"], f"`{row['method']}`", f"{row['tokens']:.0f}", *ratios, cosine]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
