@@ -55,6 +55,7 @@ mean of their siblings, so that their tokens need not be run through the model; 
 PRETRAINED: dict[str, str] = {
     "optimizer.lr": "1e-6",
     "optimizer.embedding_lr_factor": "1",
+    "rollout.max_live": "32",
     "sft.lr": "2e-5",
     "sft.observation_share": "0",
     "sft.drill_steps": "0",
@@ -63,8 +64,8 @@ PRETRAINED: dict[str, str] = {
     "sft.crop_steps": "0",
     "sft.rename_share": "0",
 }
-"""Such a model can read and copy, and has much to lose. Source of the rates: verl-agent, and ten times as much for an
-adapter (LoRA Without Regret)."""
+"""Such a model can read and copy, and has much to lose; its cache is large. Source of the rates: verl-agent, and ten
+times as much for an adapter (LoRA Without Regret)."""
 ADAPTER: dict[str, str] = {"optimizer.lr": "1e-5", "sft.lr": "2e-4"}
 
 

@@ -126,7 +126,7 @@ def test_algos_lists_every_setting_with_its_default() -> None:
 def test_a_pretrained_model_has_rates_of_its_own(env_id: str, trained: tuple[Path, str]) -> None:
     full = configuration("bpo", env_id, {"model": "org/a-model"})
     adapter = configuration("bpo", env_id, {"model": "org/a-model", "lora.rank": "8"})
-    assert (full.optimizer.lr, full.sft.lr) == (1e-6, 2e-5)
+    assert (full.optimizer.lr, full.sft.lr, full.rollout.max_live) == (1e-6, 2e-5, 32)
     assert (adapter.optimizer.lr, adapter.sft.lr) == (1e-5, 2e-4)
     assert full.algorithm().config == BPOConfig()
     for config in (full, adapter):
