@@ -12,6 +12,9 @@ import dataclasses
 import hashlib
 import importlib.util
 import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -131,7 +134,8 @@ def adapted(model: Any, config: LoRAConfig, base: Base, located: str | Path, see
         base_model_name_or_path=str(located),
         revision=base.revision,
     )
-    return peft.get_peft_model(model, settings).eval()
+    with _quiet():
+        return peft.get_peft_model(model, settings).eval()
 
 
 def load_adapter(model: Any, folder: Path) -> Any:
@@ -141,7 +145,8 @@ def load_adapter(model: Any, folder: Path) -> Any:
         ModuleNotFoundError: peft is not installed.
     """
     peft = _peft()
-    adapted = peft.PeftModel.from_pretrained(model, folder, is_trainable=True, torch_device=str(model.device))
+    with _quiet():
+        adapted = peft.PeftModel.from_pretrained(model, folder, is_trainable=True, torch_device=str(model.device))
     return adapted.eval()
 
 
@@ -177,6 +182,14 @@ def check_same(model: Any, config: LoRAConfig) -> None:
             f"{', '.join(sorted(has.target_modules))}: leave lora.rank at 0 to go on with it, or `sandgym export` it "
             "first to begin another one"
         )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the warning that peft still asks transformers for a property by its old name."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is deprecated", FutureWarning)
+        yield
 
 
 def _peft() -> Any:
