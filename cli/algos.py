@@ -10,7 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from cli.console import console
-from cli.presets import PRESETS
+from cli.presets import ADAPTER, PRESETS, PRETRAINED, TINY
 
 EXAMPLES = "\n\n".join(
     ("Example:", "sandgym algos", "then: sandgym train --algo bpo --env webshop --set algo_options.roots=2")
@@ -31,8 +31,11 @@ def algos() -> None:
     base = TrainConfig(env="", algo="bpo")
     skipped = ("env", "algo", "algo_options", "env_options", "train_options")
     out.print(_table([(key, value) for key, value in _fields(base) if key not in skipped]))
-    for env_id, preset in PRESETS.items():
-        out.print(f"[bold]for {env_id} instead[/]")
+    others = {f"for {env_id}": preset for env_id, preset in PRESETS.items()}
+    others |= {f"for {algo} with tiny": preset for algo, preset in TINY.items()}
+    others |= {"for models other than tiny": PRETRAINED, "for an adapter on one": ADAPTER}
+    for where, preset in others.items():
+        out.print(f"[bold]{where} instead[/]")
         out.print(_table(list(preset.items())))
     out.print("Change any with --set, for example --set optimizer.lr=1e-4 --set env_options.max_steps=20")
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib.metadata
+import re
 import subprocess
 import sys
 import tomllib
@@ -120,6 +121,9 @@ def test_algos_lists_every_setting_with_its_default() -> None:
             assert words[words.index(f"algo_options.{field.name}") + 1]
     assert words[words.index("algo_options.children") + 1] == str(ALGORITHMS["bpo"].Config().children)  # type: ignore[union-attr]
     assert words[words.index("optimizer.lr") + 1] == str(OptimizerConfig().lr)
+    output = run("algos").output
+    for heading, key, value in (("bpo with tiny", "baseline", "sibling"), ("an adapter on one", "sft.lr", "2e-4")):
+        assert re.search(rf"for {heading} instead\n(.*\n)*? +\S*{key} +{value}", output)
 
 
 @pytest.mark.parametrize("env_id", ENV_IDS.values())
