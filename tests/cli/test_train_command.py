@@ -114,7 +114,7 @@ def test_interrupt_saves_and_resume_goes_on(tmp_path: Path) -> None:
     assert [p.name for p in folder.checkpoints.iterdir()] == [f"update-{done:06d}"]
 
     resumed = start("train", "--resume", "run", cwd=tmp_path)
-    output, errors = resumed.communicate(timeout=120)
+    output, errors = resumed.communicate(timeout=400)
     assert resumed.returncode == 0, errors
     assert f"update {done + 1}/40" in output
     assert f"update {done}/40" not in output
