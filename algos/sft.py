@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from algos.learner import score
+from algos.optimizer import AdamW
 from algos.packing import pack
 from algos.policy import Policy
 from algos.tree import ROOT, Segment, Tree
@@ -127,7 +128,8 @@ def fine_tune(
     if not trees:
         raise ValueError("no demonstration has an action to learn; play more of them, with less noise")
     parameters = [p for p in policy.model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(parameters, lr=config.lr, betas=(0.9, 0.98), weight_decay=config.weight_decay)
+    settings = {"lr": config.lr, "betas": (0.9, 0.98), "weight_decay": config.weight_decay}
+    optimizer = AdamW([{"params": parameters}], **settings)
     policy.model.train()
     if config.drill_steps:
         copy_drill(policy, optimizer, config, rng)

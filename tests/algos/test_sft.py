@@ -227,6 +227,17 @@ def test_a_page_of_which_nothing_is_copied_is_cropped_too():
     assert column(cropped, 1, True) == [VERB, END]
 
 
+def test_weights_of_sixteen_bits_take_steps_smaller_than_their_spacing(policy, letters):
+    """Those above 0.03 are at least 1.2e-4 apart in bfloat16; a step is about 1e-5."""
+    trees = [as_tree(d, policy.prompts) for d in demonstrate(letters, letters.task_ids, 10, 0.0, 0)]
+    policy.model.bfloat16()
+    before = torch.cat([p.detach().flatten().float() for p in policy.model.parameters()])
+    fine_tune(policy, trees, dataclasses.replace(QUICK, steps=100, lr=1e-5, warmup=0, weight_decay=0.0))
+    after = torch.cat([p.detach().flatten().float() for p in policy.model.parameters()])
+    large = before.abs() > 0.03
+    assert (before != after)[large].float().mean() > 0.1
+
+
 @pytest.fixture
 def eight_words() -> Policy:
     """A fresh model of a language of eight words."""
