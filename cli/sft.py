@@ -37,7 +37,9 @@ EXAMPLES = "\n\n".join(
 
 
 def sft(
-    env: Annotated[str, typer.Option(help="webshop, any Gymnasium id, or module:Id.")] = "webshop",
+    env: Annotated[
+        str | None, typer.Option(help="webshop (the default), any Gymnasium id, or module:Id; see `sandgym envs`.")
+    ] = None,
     model: Annotated[
         str | None, typer.Option(help="tiny (the default), a model folder, a hub id, a GGUF file, or smollm2.")
     ] = None,
@@ -62,7 +64,8 @@ def sft(
         if value is not None:
             pairs[key] = value
     chosen = load(recipe) if recipe is not None else None
-    config = resolved((chosen and chosen.algo) or "rloo", environment_id(env), pairs, chosen)
+    env_id = environment_id(env or (chosen and chosen.env) or "webshop")
+    config = resolved((chosen and chosen.algo) or "rloo", env_id, pairs, chosen)
     if config.model == "tiny" and config.lora.rank:
         raise UsageError("tiny is fitted as a whole: leave out lora.rank, or choose another --model")
     if config.model != "tiny" and out is None:

@@ -107,9 +107,10 @@ def test_sft_of_a_given_model(trained: tuple[Path, str], invoke: Invoke) -> None
 
 def test_sft_takes_a_recipe_and_what_is_given_goes_before_it(trained: tuple[Path, str], invoke: Invoke) -> None:
     model = trained[0] / "start"
-    Path("mine.yaml").write_text(f"algo: ppo\nmodel: {model}\nsft: {{steps: 3, demonstrations: 20}}\n")
-    result = invoke("sft", "--env", ENV, "--recipe", "mine.yaml", "--set", "sft.steps=2", "--out", "warm")
+    Path("mine.yaml").write_text(f"env: {ENV}\nalgo: ppo\nmodel: {model}\nsft: {{steps: 3, demonstrations: 20}}\n")
+    result = invoke("sft", "--recipe", "mine.yaml", "--set", "sft.steps=2", "--out", "warm")
     assert result.exit_code == 0, result.output
+    assert f"environment  {ENV}," in result.output
     assert "fitting: 2 of 2 steps" in result.output
     assert "playing demonstrations: 20 of 20" in result.output
     Path("wrong.yaml").write_text("sft: {stepps: 3}\n")

@@ -138,11 +138,12 @@ def test_a_pretrained_model_has_rates_of_its_own(env_id: str, trained: tuple[Pat
         assert {sft.drill_steps, sft.opening_steps, sft.turn_steps, sft.crop_steps, sft.observation_share} == {0}
         assert config.env_options == configuration("bpo", env_id, {}).env_options
     assert configuration("bpo", env_id, {"model": "org/a-model", "optimizer.lr": "0.5"}).optimizer.lr == 0.5
-    tiny = configuration("bpo", env_id, {"model": str(trained[0] / "start")})
-    assert (tiny.optimizer, tiny.sft) == (
-        configuration("bpo", env_id, {}).optimizer,
-        configuration("bpo", env_id, {}).sft,
-    )
+    named = configuration("bpo", env_id, {})
+    folder = configuration("bpo", env_id, {"model": str(trained[0] / "start")})
+    assert (folder.optimizer, folder.sft) == (named.optimizer, named.sft)
+    assert folder.algo_options == named.algo_options == {"baseline": "sibling"}
+    assert configuration("bpo", env_id, {"algo_options.baseline": "value"}).algo_options == {"baseline": "value"}
+    assert configuration("grpo", env_id, {}).algo_options == {}
 
 
 @pytest.mark.parametrize("env_id", PRESETS)
