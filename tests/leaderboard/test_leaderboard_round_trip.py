@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 import yaml
-from leaderboard_helpers import describe, episodes_of, submission_of, tamper
+from leaderboard_helpers import describe, episodes_of, rechain, submission_of, tamper
 from typer.testing import CliRunner
 
 from cli.main import app
 from leaderboard.panels import load
+from leaderboard.record import Key, open_panel, record
+from leaderboard.replay import replay
+from leaderboard.schema import Episode, Shown
 from leaderboard.verify import Options, verify
 from sandgym.panels import Panel
 from sandgym.sandboxes import available
@@ -84,6 +87,25 @@ def test_round_trip_of_issues_in_sandboxes(root: Path, few: Any) -> None:
     edit = next(n for n, step in enumerate(episodes_of(place)[1]["steps"]) if "sed -i" in step["action"])
     tamper(place, lambda e: e[1]["steps"][edit].update(action="true"), panel)
     assert re.search(rf"task {task}, seed 0, sample 0, step {edit + 1}: ", bad(1, "leaderboard", "verify", str(place)))
+
+
+def test_a_step_whose_processes_race_is_played_until_it_agrees(few: Any) -> None:
+    if not any(said == "ok" for name, said in available().items() if name != "docker"):
+        pytest.skip(f"no sandbox of folders works here: {available()}")
+    panel = few("swebench", 1, "racing")
+    env = open_panel(panel, Shown())
+    toss = "if ((RANDOM % 2)); then echo heads >>/tmp/tosses; else echo tails >>/tmp/tosses; fi; cat /tmp/tosses"
+    actions = iter([toss] * 6)
+    episode = record(env, panel, Key(panel.task_ids[0], 0, 3, 0), lambda observation, info: next(actions, None))
+    assert len({step.observation for step in episode.steps}) == 6
+    assert replay(env, panel, episode, 0) == []
+    changed = episode.model_dump()
+    changed["steps"][4]["observation"] = "0123456789ab"
+    rechain(changed, panel.content_hash)
+    problems = replay(env, panel, Episode.model_validate(changed), 0)
+    assert {problem.step for problem in problems} == {5}
+    assert any(problem.what.startswith("observation: submitted 0123456789ab") for problem in problems)
+    env.close()
 
 
 def test_several_processes_find_the_same(root: Path, played: dict[str, Path], small_panels: dict[str, Panel]) -> None:
