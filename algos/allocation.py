@@ -1,4 +1,4 @@
-"""How many roots and forks a budget in tokens buys, from what earlier batches measured.
+"""How many roots and forks a number of tokens buys, from what earlier batches measured.
 
 Invariant: what a batch of rollouts uses was measured before it.
 """
@@ -39,16 +39,18 @@ class Allocator:
     squared score. ``shared`` is what the prefix's tokens have beyond the noise of the leaves below them.
 
     Args:
-        budget: tokens a task.
+        start: for the first batch.
+        budget: tokens a task; None: as many as ``start`` takes.
     """
 
-    def __init__(self, budget: int) -> None:
-        self._budget = budget
+    def __init__(self, start: Allocation, budget: int | None = None) -> None:
+        self._start, self._budget = start, budget
         self._means = np.zeros(5)
         self._weight = 0.0
 
-    def allocation(self, start: Allocation) -> Allocation:
-        """For the next batch; ``start`` before anything has been measured."""
+    def allocation(self) -> Allocation:
+        """For the next batch."""
+        start = self._start
         if not self._weight:
             return start
         before, after, shared, own, root_tokens = self._means / self._weight
@@ -57,7 +59,9 @@ class Allocator:
         children = 3 if leaves > 2.0 else 2
         branches = (leaves - 1.0) / (children - 1)
         tokens = root_tokens + (leaves - 1.0) * after
-        roots = min(max(2, round(self._budget / max(tokens, 1.0))), MAX_ROOTS)
+        given = start.roots * (root_tokens + start.branches * (start.children - 1) * after)
+        budget = given if self._budget is None else self._budget
+        roots = min(max(2, round(budget / max(tokens, 1.0))), MAX_ROOTS)
         return Allocation(roots, branches, min(MAX_BRANCHES, math.ceil(branches) + 1), children)
 
     def learn_from(self, trees: Sequence[Tree], baseline: Baseline) -> None:

@@ -51,9 +51,10 @@ class BPOConfig:
         value_head: whether the estimate is a value head's; else it is the mean return of earlier batches.
         roulette: highest probability with which a decided episode may be stopped; needs a value head.
         openness: an episode is safe from roulette while its return's predicted variance is this times the mean one.
-        budget: tokens to generate for a task; roots, branches and children are then chosen by what earlier batches
-            measured (``algos.allocation``), and those given here are for the first one. None: as given.
-        shares: weights of siblings: ``"equal"``, or by the ``"leaves"`` that each may still get.
+        allocate: whether roots, branches and children are chosen by what earlier batches measured
+            (``algos.allocation``); those given here are then for the first one.
+        budget: tokens to generate for a task, with ``allocate``; None: as many as the given ones take.
+        shares: weights of siblings: ``"equal"``, or by the ``"leaves"`` that each is expected to get.
         prefix_credit: ``"tree"``, or the paper's ``"lambda"`` / ``"none"`` (biased).
         lam: decay per environment step of ``prefix_credit="lambda"``.
         include_backbone: whether the backbone's continuation is one of the siblings;
@@ -67,13 +68,14 @@ class BPOConfig:
     branches: float = 1.0
     max_branches: int = 2
     children: int = 3
-    selection: Selection = "threshold"
+    selection: Selection = "influence"
     baseline: Kind = "shrunk"
-    value_head: bool = False
-    roulette: float = 0.0
-    openness: float = 0.5
+    value_head: bool = True
+    roulette: float = 0.9
+    openness: float = 1.0
+    allocate: bool = True
     budget: int | None = None
-    shares: Literal["equal", "leaves"] = "equal"
+    shares: Literal["equal", "leaves"] = "leaves"
     prefix_credit: PrefixCredit = "tree"
     lam: float = 0.9
     include_backbone: bool = True
@@ -100,9 +102,14 @@ class BPOConfig:
         if not 0.0 <= self.roulette < 1.0:
             raise ValueError(f"roulette is a probability below 1, not {self.roulette}")
         if not self.value_head and (self.roulette or self.selection == "influence"):
-            raise ValueError("roulette and selection 'influence' need value_head=true: they go by predicted returns")
+            raise ValueError(
+                "roulette and selection 'influence' go by predicted returns: set value_head=true, or roulette=0 and "
+                "selection=threshold"
+            )
+        if self.budget is not None and not self.allocate:
+            raise ValueError("a budget needs allocate=true: else roots, branches and children are as given")
         if self.roulette and (self.selection == "posthoc" or self.prefix_credit != "tree"):
-            raise ValueError("roulette needs a causal selection and prefix_credit 'tree'")
+            raise ValueError("roulette needs a causal selection and prefix_credit 'tree'; set roulette=0")
 
 
 class BPO(Algorithm):
@@ -123,7 +130,8 @@ class BPO(Algorithm):
         self._steering = Steering(config.initial_threshold * scale)
         self._baseline = RunningBaseline(config.baseline, config.value_head)
         self._spread = Spread()
-        self._allocator = Allocator(config.budget) if config.budget is not None else None
+        self._given = Allocation(config.roots, config.branches, config.max_branches, config.children)
+        self._allocator = Allocator(self._given, config.budget) if config.allocate else None
 
     def plan(self) -> Plan:
         """Backbones that branch, and the roulette."""
@@ -133,22 +141,21 @@ class BPO(Algorithm):
         return Plan(allocation.roots, self._rule(allocation), window)
 
     def _allocation(self) -> Allocation:
-        config = self.config
-        given = Allocation(config.roots, config.branches, config.max_branches, config.children)
-        return self._allocator.allocation(given) if self._allocator is not None else given
+        return self._allocator.allocation() if self._allocator is not None else self._given
 
     def _rule(self, allocation: Allocation) -> BranchRule:
-        config, by_leaves = self.config, self.config.shares == "leaves"
+        config = self.config
+        later = self._steering.later if config.shares == "leaves" else ()
         children, most = allocation.children, allocation.max_branches
         if config.selection == "posthoc":
             return PosthocRule(children, max(1, round(allocation.branches)))
         if config.selection == "uniform":
-            rate = self._steering.share if self._steering.share is not None else 0.2
-            return UniformRule(children, rate, most, by_leaves)
+            rate = self._steering.rate if self._steering.rate is not None else 0.2
+            return UniformRule(children, rate, most, later)
         measure = MEASURES[config.selection]
         spread = self._spread.table() if measure == "influence" else None
         threshold = self._steering.threshold
-        return ThresholdRule(children, threshold, most, measure, spread, by_leaves)
+        return ThresholdRule(children, threshold, most, measure, spread, later)
 
     def credit(self, trees: Sequence[Tree], values: Sequence[Sequence[Any]] | None = None) -> list[Credit]:
         """Sibling credit; see ``baseline`` and ``prefix_credit``."""
@@ -190,8 +197,10 @@ class BPO(Algorithm):
         table = self._spread.table() if measure == "influence" else None
         if self._allocator is not None:
             self._allocator.learn_from(trees, self._baseline.baseline())
-        wanted = self._allocation().branches
-        metrics = self._steering.learn_from(trees, wanted, lambda h, v: score(measure, h, v, table))
+        after = self._allocation()
+        metrics = self._steering.learn_from(
+            trees, after.branches, after.max_branches, lambda h, v: score(measure, h, v, table)
+        )
         metrics |= self._baseline.learn_from(trees)
         if self.config.value_head:
             self._spread.learn_from(trees)

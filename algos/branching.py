@@ -36,13 +36,13 @@ class _Causal:
 
     children: int
     max_branches: int
-    by_leaves: bool
+    later: tuple[float, ...]
     retrospective: ClassVar[bool] = False
 
     def share(self, branches: int) -> float:
-        """1, or with ``by_leaves`` 1 + half of the leaves that the backbone may still get."""
-        later = self.max_branches - branches - 1
-        return 1.0 + 0.5 * later * (self.children - 1) if self.by_leaves else 1.0
+        """Leaves that are expected on the backbone's child, where a sibling has one."""
+        later = self.later[branches] if branches < len(self.later) else 0.0
+        return 1.0 + later * (self.children - 1)
 
     def choose_finished(self, turns: Sequence[Turn]) -> list[tuple[int, int]]:
         """Nothing: a causal rule decides on the way."""
@@ -59,7 +59,7 @@ class ThresholdRule(_Causal):
         max_branches: of a backbone.
         measure: what is compared with the threshold.
         spread: for ``"influence"``.
-        by_leaves: whether the backbone weighs more the more leaves it may still get.
+        later: branch points that are expected after the first, second, ... one; none given, siblings weigh the same.
     """
 
     children: int
@@ -67,7 +67,7 @@ class ThresholdRule(_Causal):
     max_branches: int
     measure: Measure = "entropy"
     spread: SpreadTable | None = None
-    by_leaves: bool = False
+    later: tuple[float, ...] = ()
 
     def choose(self, turn: Turn) -> int | None:
         """First crossing token of the turn, while branches are left."""
@@ -85,7 +85,7 @@ class UniformRule(_Causal):
     children: int
     rate: float
     max_branches: int
-    by_leaves: bool = False
+    later: tuple[float, ...] = ()
 
     def choose(self, turn: Turn) -> int | None:
         """The first token, by the turn's own draw."""

@@ -115,7 +115,7 @@ class TrainConfig:
         if self.engine == "vllm" and self.algorithm().records_values:
             raise ValueError(
                 f"{self.algo} with these settings asks a value head while it plays, and vLLM has none: set "
-                "engine=transformers, or algo_options.value_head=false"
+                "engine=transformers, or algo_options.value_head=false (bpo: with selection=threshold and roulette=0)"
             )
 
     def training_arguments(self) -> dict[str, Any]:

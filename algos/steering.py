@@ -12,59 +12,73 @@ import numpy as np
 
 from algos.tree import ROOT, Tree
 
+Score = Callable[[float, float], float]
+GAIN = 0.3
+"""Of every batch but the first, which counts alone: the given threshold knows nothing."""
+
 
 class Steering:
     """Keeps branch points a backbone near a number.
 
+    A branch leaves its backbone as it was, so a finished batch tells how often any other threshold would have been
+    crossed. The threshold moves ``GAIN`` of the way to the one that would have given the wanted number.
+
     Args:
         threshold: for the first batch.
+
+    Attributes:
+        threshold: for the next batch.
+        rate: share of turns that would give the wanted number if all were as likely to branch; None before a batch.
+        later: branch points that follow on the same backbone, expected at its first, second, ... one.
     """
 
     def __init__(self, threshold: float) -> None:
         self.threshold = threshold
-        self.share: float | None = None
+        self.rate: float | None = None
+        self.later: tuple[float, ...] = ()
 
-    def learn_from(
-        self, trees: Sequence[Tree], branches: float, score: Callable[[float, float], float]
-    ) -> dict[str, float]:
+    def learn_from(self, trees: Sequence[Tree], branches: float, max_branches: int, score: Score) -> dict[str, float]:
         """Move the threshold.
 
         Args:
             trees: the last batch.
             branches: wanted a backbone in the next one.
+            max_branches: of a backbone there.
             score: of a token, from its entropy and the recorded value before it.
         """
-        peaks: list[float] = []
-        backbones = found = 0
+        peaks: list[list[float]] = []
+        found = 0
         for tree in trees:
             for root in tree.segments[ROOT].children:
                 path = [root]
                 while tree.segments[path[-1]].children:
                     path.append(tree.segments[path[-1]].children[0])
                     found += tree.segments[path[-1]].survival == 1.0  # else it follows a roulette
-                backbones += 1
-                peaks += turn_peaks(tree, path, score)
-        if not peaks or not backbones:
+                peaks.append(turn_peaks(tree, path, score))
+        turns = sum(map(len, peaks))
+        if not turns:
             return {}
-        realised = found / backbones
-        turns = len(peaks) / backbones
-        share = self.share if self.share is not None else branches / turns
-        correction = (branches / max(realised, 0.05)) ** 0.5
-        self.share = float(np.clip(share * np.clip(correction, 0.5, 2.0), 0.02, 1.0))
-        target = float(np.quantile(peaks, 1.0 - self.share))
-        self.threshold = 0.5 * self.threshold + 0.5 * target
-        return {"branches_per_root": realised, "threshold": self.threshold}
+        crossings = sorted((peak for each in peaks for peak in sorted(each)[-max_branches:]), reverse=True)
+        target = float(np.interp(branches * len(peaks), np.arange(len(crossings)) + 0.5, crossings))
+        self.threshold += (target - self.threshold) * (GAIN if self.rate is not None else 1.0)
+        self.rate = min(branches * len(peaks) / turns, 1.0)
+        counts = np.minimum([sum(peak >= self.threshold for peak in each) for each in peaks], max_branches)
+        following = [counts[counts > n] - n - 1 for n in range(max_branches)]
+        # One backbone more, of the least that the number can be, since a mean of none is none.
+        self.later = tuple(float(each.sum() / (len(each) + 1)) for each in following)
+        return {"branches_per_root": found / len(peaks), "threshold": self.threshold}
 
     def state_dict(self) -> dict[str, Any]:
-        """The threshold and the share of turns that should cross it."""
-        return {"threshold": self.threshold, "share": self.share}
+        """What is fixed for the next batch."""
+        return {"threshold": self.threshold, "rate": self.rate, "later": list(self.later)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Inverse of ``state_dict``."""
-        self.threshold, self.share = state["threshold"], state["share"]
+        self.threshold, self.rate = state["threshold"], state["rate"]
+        self.later = tuple(state["later"])
 
 
-def turn_peaks(tree: Tree, path: Sequence[int], score: Callable[[float, float], float]) -> list[float]:
+def turn_peaks(tree: Tree, path: Sequence[int], score: Score) -> list[float]:
     """Highest score of a token in each turn along a path."""
     peaks: dict[int, float] = {}
     for index in path:

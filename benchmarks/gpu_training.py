@@ -14,6 +14,7 @@ device, and prints it.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import datetime
 import json
 import resource
@@ -30,9 +31,10 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 import sandgym  # noqa: F401  registers the environments
 from algos.attention import ATTENTION
-from algos.bpo import BPO, BPOConfig
+from algos.bpo import BPO
 from algos.demonstrations import demonstrate
 from algos.engines.base import Sampling
+from algos.lab.methods import MEAN
 from algos.learner import Learner, OptimizerConfig
 from algos.ledger import Ledger
 from algos.lora import Base, LoRAConfig, adapted
@@ -50,7 +52,7 @@ SHAPES = {
 }
 VOCABULARY = 151_936  # of the two large shapes; ids that the tokenizer does not know are written as nothing
 CONTEXT = 16_384
-ALGORITHM = BPOConfig(roots=3, children=3, branches=2.0, max_branches=2, entropy_coefficient=0.01)
+ALGORITHM = dataclasses.replace(MEAN, branches=2.0, entropy_coefficient=0.01)
 
 
 def main() -> None:

@@ -14,6 +14,10 @@ ones over samples. RLOO's expectation is the true gradient; ``cosine`` is that o
 tell. GRPO and PPO divide their advantages by a deviation, so that their gradients are longer: compare their
 signal-to-noise ratios only.
 
+How much of RLOO's variance is that between the expected gradients of different tasks, which no way of playing a task
+can lower, is measured by a second gradient of the same tasks for every sample: the mean product of the two, less that
+of gradients of different tasks, over the variance.
+
 What is measured is kept after every method, so that a run that was stopped goes on where it was; the angle is then
 known only for methods that were measured together with RLOO. Writes
 ``benchmarks/results/gradient_variance_ENV.json`` and ``docs/gradient_variance.png`` and prints a Markdown table.
@@ -35,12 +39,12 @@ import numpy as np
 import torch
 
 from algos.base import Algorithm
-from algos.bpo import BPO, BPOConfig
+from algos.bpo import BPO
 from algos.config import TrainConfig
 from algos.credit import Credit, alive
 from algos.engines.base import Sampling
 from algos.grpo import GRPO, GRPOConfig
-from algos.lab.methods import FULL, SIBLINGS
+from algos.lab.methods import DEFAULT, MEAN, SIBLINGS
 from algos.learner import Learner
 from algos.ledger import Ledger
 from algos.packing import micro_batches, pack
@@ -59,15 +63,15 @@ EARLIER = 1_000_000
 """Number of the first batch that is learned from; samples count from 0."""
 RIDGE = 1e-4
 DRAWS = 500
-METHODS: dict[str, Callable[[int], Algorithm]] = {
-    "rloo": lambda budget: RLOO(RLOOConfig(EPISODES)),
-    "grpo": lambda budget: GRPO(GRPOConfig(EPISODES)),
-    "ppo": lambda budget: PPO(PPOConfig(EPISODES)),
-    "bpo-sibling": lambda budget: BPO(SIBLINGS),
-    "bpo": lambda budget: BPO(BPOConfig()),
-    "bpo-full": lambda budget: BPO(dataclasses.replace(FULL, budget=budget)),
+METHODS: dict[str, Callable[[], Algorithm]] = {
+    "rloo": lambda: RLOO(RLOOConfig(EPISODES)),
+    "grpo": lambda: GRPO(GRPOConfig(EPISODES)),
+    "ppo": lambda: PPO(PPOConfig(EPISODES)),
+    "bpo-sibling": lambda: BPO(SIBLINGS),
+    "bpo-mean": lambda: BPO(MEAN),
+    "bpo": lambda: BPO(DEFAULT),
 }
-"""By name, given the tokens that RLOO generates for a task; the last three are those of ``sandgym lab``."""
+"""By name; those of BPO are those of ``sandgym lab``."""
 
 
 class Player:
@@ -85,15 +89,15 @@ class Player:
         size = self.policy.model.config.hidden_size + 1
         self._moments, self._targets = torch.zeros(size, size).double(), torch.zeros(size).double()
 
-    def batch(self, number: int, tasks: int) -> list[Tree]:
-        """Trees of randomly drawn tasks."""
+    def batch(self, number: int, tasks: int, again: bool = False) -> list[Tree]:
+        """Trees of randomly drawn tasks; played ``again``, the same tasks, but not the same trees."""
         names = self.env.unwrapped.task_ids  # type: ignore[attr-defined]
         chosen = np.random.default_rng((self.seed, number)).choice(len(names), tasks, replace=False)
         rollout = Rollout(
             self.env, self.policy.engine(), self.policy.prompts, self.config.rollout, self.ledger  # type: ignore[arg-type]
         )  # fmt: skip
         sampling = Sampling(self.config.temperature, self.config.max_turn_tokens)
-        seed = derive_seed(self.seed, "rollout", number)
+        seed = derive_seed(self.seed, "again" if again else "rollout", number)
         trees = rollout.collect([names[int(i)] for i in chosen], self.algorithm.plan(), sampling, seed)
         return [tree for tree in trees if any(alive(tree))]
 
@@ -125,10 +129,10 @@ class Player:
         solved = torch.linalg.solve(self._moments + ridge * torch.eye(len(self._moments)), self._targets).float()
         head.weight[0], head.bias[0] = solved[:-1], solved[-1]
 
-    def gradient(self, number: int, tasks: int) -> tuple[np.ndarray, int]:
+    def gradient(self, number: int, tasks: int, again: bool = False) -> tuple[np.ndarray, int]:
         """A sample, as a vector, and the tokens that it took."""
         before = self.ledger.generated_tokens
-        trees = self.batch(number, tasks)
+        trees = self.batch(number, tasks, again)
         loss = dataclasses.replace(
             self.algorithm.loss, value_coefficient=0.0, entropy_coefficient=0.0, kl_coefficient=0.0
         )
@@ -190,23 +194,50 @@ def measure(player: Player, arguments: argparse.Namespace) -> tuple[np.ndarray, 
     return np.array([g for g, _ in found]), np.array([t for _, t in found], float)
 
 
+def between_tasks(player: Player, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Share of the variance that lies between tasks, with draws of a bootstrap over samples."""
+    both = [
+        [player.gradient(n, arguments.tasks, again)[0] for n in range(arguments.samples)] for again in (False, True)
+    ]
+    one, other = (np.array(each, np.float64) for each in both)
+    squares = ((one**2).sum(1) + (other**2).sum(1)) / 2
+    products = one @ other.T
+    same = np.diag(products)
+
+    def share(weights: np.ndarray) -> float:
+        n = weights.sum()
+        different = weights @ products @ weights - (weights**2) @ same
+        different /= n**2 - (weights**2).sum()
+        return float((weights @ same / n - different) / (weights @ squares / n - different))
+
+    rng = np.random.default_rng(0)
+    n = len(one)
+    draws = [share(rng.multinomial(n, np.full(n, 1 / n)).astype(float)) for _ in range(DRAWS)]
+    return {"share": share(np.ones(n)), "interval": np.percentile(draws, [2.5, 97.5]).tolist()}
+
+
 def stage(
     config: TrainConfig,
     name: str,
     folder: str,
     arguments: argparse.Namespace,
     known: dict[str, Any],
+    between: dict[str, Any],
     keep: Callable[[], None],
 ) -> None:
-    """Measure every method at one stage, RLOO first, and add the rows to ``known``."""
+    """Measure every method at one stage, RLOO first, and add the rows to ``known``; and what lies between tasks."""
+    if name not in between:
+        player = Player(config, folder, METHODS["rloo"](), derive_seed(arguments.seed, name, "between"))
+        between[name] = between_tasks(player, arguments)
+        keep()
+        print(f"{name}: {between[name]['share']:.0%} of RLOO's variance between tasks", file=sys.stderr, flush=True)
     wanted = [m for m in METHODS if f"{name}/{m}" not in known]
     if not wanted:
         return
     mean, square = None, 0.0
     for method in wanted:
-        budget = round(known[f"{name}/rloo"]["tokens"] / arguments.tasks) if method != "rloo" else 0
         started = time.perf_counter()
-        player = Player(config, folder, METHODS[method](budget), derive_seed(arguments.seed, name, method))
+        player = Player(config, folder, METHODS[method](), derive_seed(arguments.seed, name, method))
         vectors, tokens = measure(player, arguments)
         products = vectors.astype(np.float64) @ vectors.T.astype(np.float64)
         if method == "rloo":
@@ -298,19 +329,24 @@ def main() -> None:
     config = TrainConfig.load(arguments.run / "config.yaml")
     path = RESULTS / f"gradient_variance_{short_name(config.env)}.json"
     settings = {name: getattr(arguments, name) for name in ("samples", "tasks", "batches", "batch_tasks", "seed")}
-    known = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.is_file() else {}
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    known, between = kept.get("rows", {}), kept.get("between_tasks", {})
 
     def keep() -> None:
-        path.write_text(json.dumps({"settings": settings, "rows": known}) + "\n", encoding="utf-8")
+        kept = {"settings": settings, "between_tasks": between, "rows": known}
+        path.write_text(json.dumps(kept) + "\n", encoding="utf-8")
 
     for name, _, folder in (text.partition("=") for text in arguments.stage):
-        stage(config, name, folder, arguments, known, keep)
+        stage(config, name, folder, arguments, known, between, keep)
     found = {}
     for file in sorted(RESULTS.glob("gradient_variance_*.json")):
         rows = table(json.loads(file.read_text(encoding="utf-8"))["rows"])
         found[file.stem.removeprefix("gradient_variance_")] = rows
     draw(found, ROOT / "docs/gradient_variance.png")
     print(markdown(found[short_name(config.env)]))
+    for name, each in between.items():
+        low, high = each["interval"]
+        print(f"{name}: {each['share']:.2f} [{low:.2f}, {high:.2f}] of RLOO's variance lies between tasks")
 
 
 if __name__ == "__main__":

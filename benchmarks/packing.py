@@ -12,6 +12,7 @@ processor seconds of one process. Without a warm-started ``tiny`` in the data ro
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import time
 from collections import Counter
@@ -23,9 +24,10 @@ import numpy as np
 import torch
 from starting import Start, start
 
-from algos.bpo import BPO, BPOConfig
+from algos.bpo import BPO
 from algos.credit import Credit
 from algos.engines.base import Sampling
+from algos.lab.methods import MEAN
 from algos.learner import Learner
 from algos.ledger import Ledger
 from algos.losses import LossConfig
@@ -35,7 +37,7 @@ from cli.environments import environment_id
 
 RESULTS = Path(__file__).parent / "results" / "packing.json"
 ENTROPY = 0.01  # a term that every written token has, so that no segment is left out
-BRANCHING = {"roots": 3, "branches": 2.0, "max_branches": 3, "children": 3, "initial_threshold": 0.3}
+BRANCHING = dataclasses.replace(MEAN, branches=2.0, max_branches=3, initial_threshold=0.3)
 
 
 def main() -> None:
@@ -69,7 +71,7 @@ def grow(begun: Start, tasks: int) -> list[Tree]:
     rollout = Rollout(begun.env, begun.policy.engine(), begun.policy.prompts, config.rollout, Ledger())
     sampling = Sampling(config.temperature, config.max_turn_tokens)
     names = list(begun.env.unwrapped.task_ids[:tasks])
-    return rollout.collect(names, BPO(BPOConfig(**BRANCHING)).plan(), sampling, 0)
+    return rollout.collect(names, BPO(BRANCHING).plan(), sampling, 0)
 
 
 def separated(tree: Tree, credit: Credit) -> list[tuple[Tree, Credit]]:
@@ -125,7 +127,7 @@ def measure(begun: Start, trees: list[Tree], every_token: bool, repeats: int) ->
         repeats: of each way.
     """
     loss = LossConfig(entropy_coefficient=ENTROPY if every_token else 0.0)
-    credits = BPO(BPOConfig(**BRANCHING)).credit(trees)
+    credits = BPO(BRANCHING).credit(trees)
     paths, path_credits = unpack(trees, credits)
     learner = Learner(begun.policy, begun.config.optimizer, begun.config.temperature, 1)
     tokens, gradients = [0.0, 0.0], [np.zeros(0), np.zeros(0)]

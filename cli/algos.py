@@ -10,7 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from cli.console import console
-from cli.presets import ADAPTER, PRESETS, PRETRAINED, TINY
+from cli.presets import ADAPTER, PRESETS, PRETRAINED, TINY, WITHOUT_VALUES
 
 EXAMPLES = "\n\n".join(
     ("Example:", "sandgym algos", "then: sandgym train --algo bpo --env webshop --set algo_options.roots=2")
@@ -33,6 +33,7 @@ def algos() -> None:
     out.print(_table([(key, value) for key, value in _fields(base) if key not in skipped]))
     others = {f"for {env_id}": preset for env_id, preset in PRESETS.items()}
     others |= {f"for {algo} with tiny": preset for algo, preset in TINY.items()}
+    others |= {f"for {algo} with engine=vllm": preset for algo, preset in WITHOUT_VALUES.items()}
     others |= {"for models other than tiny": PRETRAINED, "for an adapter on one": ADAPTER}
     for where, preset in others.items():
         out.print(f"[bold]{where} instead[/]")

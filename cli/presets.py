@@ -49,7 +49,17 @@ PRESETS: dict[str, dict[str, str]] = {
     },
 }
 
-TINY: dict[str, dict[str, str]] = {"bpo": {"algo_options.baseline": "sibling"}}
+WITHOUT_VALUES: dict[str, dict[str, str]] = {
+    "bpo": {
+        "algo_options.value_head": "false",
+        "algo_options.selection": "threshold",
+        "algo_options.roulette": "0",
+        "algo_options.allocate": "false",
+        "algo_options.shares": "equal",
+    }
+}
+"""By algorithm, for engines that record no values."""
+TINY: dict[str, dict[str, str]] = {"bpo": WITHOUT_VALUES["bpo"] | {"algo_options.baseline": "sibling"}}
 """By algorithm. On a laptop's cores learning takes as long as playing. Episodes that all fail give no credit beside the
 mean of their siblings, so that their tokens need not be run through the model; beside an estimate they do."""
 PRETRAINED: dict[str, str] = {
@@ -70,7 +80,7 @@ ADAPTER: dict[str, str] = {"optimizer.lr": "1e-5", "sft.lr": "2e-4"}
 
 
 def preset(env_id: str, algo: str, given: Mapping[str, str], tiny: bool, adapter: bool) -> dict[str, str]:
-    """What suits an environment, an algorithm and a model and was not given.
+    """What suits an environment, an algorithm, a model and an engine and was not given.
 
     Args:
         env_id: its Gymnasium id.
@@ -80,7 +90,8 @@ def preset(env_id: str, algo: str, given: Mapping[str, str], tiny: bool, adapter
         adapter: whether an adapter on another model learns.
     """
     of_model = TINY.get(algo, {}) if tiny else PRETRAINED | (ADAPTER if adapter else {})
-    settings = PRESETS.get(env_id, {}) | of_model | dict(given)
+    of_engine = WITHOUT_VALUES.get(algo, {}) if given.get("engine") == "vllm" else {}
+    settings = PRESETS.get(env_id, {}) | of_engine | of_model | dict(given)
     if given.get("env_options.data", "bundled") != "bundled" and "env_options.max_steps" not in given:
         settings.pop("env_options.max_steps", None)
     return settings

@@ -1,10 +1,12 @@
 """Credit: hand-worked trees, and exact expectations over every tree."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from trees import FAILED, Table, build, constant
 
-from algos.bpo import BPO, BPOConfig
+from algos.bpo import BPO
 from algos.branching import PosthocRule, ThresholdRule
 from algos.credit import (
     alive,
@@ -17,6 +19,7 @@ from algos.credit import (
     tree_credit,
     tree_values,
 )
+from algos.lab.methods import MEAN
 
 NESTED = ((2, [(3, [(1, 1.0), (2, 0.0)]), (2, FAILED), (1, 0.25)]), (4, 0.5))
 """Two roots; the first branches into a backbone that branches again, a failed leaf and a leaf.
@@ -26,7 +29,7 @@ Segments: 0 prompt, 1 first root, 2 backbone, 3 and 4 its children, 5 failed, 6 
 
 
 def bpo(**settings) -> BPO:
-    return BPO(BPOConfig(**settings))
+    return BPO(replace(MEAN, **settings))
 
 
 def values(tree):

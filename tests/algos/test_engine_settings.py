@@ -26,7 +26,7 @@ def test_the_correction_is_on_where_engine_and_learner_differ():
 
 def test_settings_that_cannot_work_are_refused():
     with pytest.raises(ValueError, match=r"bpo .*vLLM has none: set engine=transformers, or .*value_head=false"):
-        settings(algo="bpo", algo_options={"value_head": True}, engine="vllm")
+        settings(algo="bpo", engine="vllm")
     settings(algo="ppo", engine="vllm")  # whose values are the learner's
     with pytest.raises(ValueError, match="importance_limit must be at least 1"):
         settings(importance_limit=0.5)

@@ -11,6 +11,7 @@ import pytest
 
 from algos.bpo import BPO, BPOConfig
 from algos.lab.exact import every_run, row_values, true_gradient
+from algos.lab.methods import MEAN, SIBLINGS
 from algos.lab.play import Player, credits_of, play_tape, tree_gradient
 from algos.lab.problems import Problem, chain, random_world, two_steps
 from algos.rloo import RLOO, RLOOConfig
@@ -52,7 +53,7 @@ SMALL = {
     "chain": chain("chain", 2, (0, 1), 0.4, choices=2),
     "two steps": two_steps(),
 }
-HEAD = {"value_head": True, "roots": 2, "children": 2, "max_branches": 1}
+HEAD = dataclasses.asdict(MEAN) | {"value_head": True, "roots": 2, "children": 2, "max_branches": 1}
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -68,7 +69,7 @@ def test_rloo_gives_the_true_gradient_on_lab_problems(name):
 def test_every_baseline_gives_the_true_gradient(name, baseline, value_head):
     problem = SMALL[name]
     values = wrong_values(problem) if value_head else None
-    config = BPOConfig(**(HEAD | {"value_head": value_head, "baseline": baseline, "initial_threshold": 0.0}))
+    config = BPOConfig(**HEAD | {"value_head": value_head, "baseline": baseline, "initial_threshold": 0.0})
     algorithm = experienced(problem, BPO(config), values)
     gradient, trees = expectation(problem, algorithm, values)
     assert branched(trees)
@@ -79,9 +80,9 @@ def test_every_baseline_gives_the_true_gradient(name, baseline, value_head):
 @pytest.mark.parametrize("selection", ["threshold", "influence", "uniform", "lowest"])
 def test_every_causal_selection_gives_the_true_gradient(name, selection):
     problem, values = SMALL[name], wrong_values(SMALL[name])
-    settings = HEAD | {"max_branches": 2}
-    config = BPOConfig(**settings, selection=selection, baseline="shrunk", branches=0.8, shares="leaves")
-    algorithm = experienced(problem, BPO(config), values)
+    settings = HEAD | {"max_branches": 2, "branches": 0.8, "shares": "leaves"}
+    algorithm = experienced(problem, BPO(BPOConfig(**settings | {"selection": selection})), values)
+    algorithm.load_state_dict(algorithm.state_dict() | {"later": [0.5, 0.0]})
     gradient, trees = expectation(problem, algorithm, values)
     assert any(s.share == 1.5 for tree in trees for s in tree.segments), "a backbone that may branch once more"
     assert gradient == pytest.approx(true_gradient(problem), abs=1e-10)
@@ -90,9 +91,21 @@ def test_every_causal_selection_gives_the_true_gradient(name, selection):
 @pytest.mark.parametrize(("name", "baseline"), [("world", "sibling"), ("world", "value"), ("chain", "shrunk")])
 def test_roulette_by_wrong_values_gives_the_true_gradient(name, baseline):
     problem, values = SMALL[name], wrong_values(SMALL[name])
-    config = BPOConfig(**HEAD, baseline=baseline, roulette=0.7, openness=3.0, initial_threshold=0.0)
+    changes = {"baseline": baseline, "roulette": 0.7, "openness": 3.0, "initial_threshold": 0.0}
+    config = BPOConfig(**HEAD | changes)
     algorithm = experienced(problem, BPO(config), values)
     gradient, trees = expectation(problem, algorithm, values)
+    assert branched(trees)
+    assert stopped(trees)
+    assert gradient == pytest.approx(true_gradient(problem), abs=1e-10)
+
+
+@pytest.mark.parametrize("name", ["chain", "two steps"])
+def test_the_default_gives_the_true_gradient(name):
+    """Influence, roulette, the shrunk baseline, shares by leaves; small groups, since every run is played."""
+    problem, values = SMALL[name], wrong_values(SMALL[name])
+    algorithm = BPO(BPOConfig(roots=2, children=2, max_branches=1, allocate=False))
+    gradient, trees = expectation(problem, experienced(problem, algorithm, values), values)
     assert branched(trees)
     assert stopped(trees)
     assert gradient == pytest.approx(true_gradient(problem), abs=1e-10)
@@ -102,7 +115,7 @@ def test_stopping_times_and_roulette_together_give_the_true_gradient():
     """Three steps; a backbone branches at the second, at the third or nowhere, as its past has it."""
     problem = random_world("world", 3, 2, 2, 11)
     values = wrong_values(problem)
-    algorithm = experienced(problem, BPO(BPOConfig(**HEAD, baseline="shrunk", roulette=0.6, openness=1.5)), values)
+    algorithm = experienced(problem, BPO(BPOConfig(**HEAD | {"roulette": 0.6, "openness": 1.5})), values)
     algorithm.load_state_dict(algorithm.state_dict() | {"threshold": 0.65})  # of 0.60, 0.54 and 0.69, 0.67 and 0.40
     gradient, trees = expectation(problem, algorithm, values)
     assert branch_steps(trees) == {1, 2}
@@ -125,7 +138,7 @@ def test_branching_inside_an_action_gives_the_true_gradient(roulette):
     logits[:, 1:] *= 0.2
     problem = dataclasses.replace(problem, logits=logits)
     values = wrong_values(problem)
-    config = BPOConfig(**HEAD, baseline="shrunk", roulette=roulette, openness=3.0)
+    config = BPOConfig(**HEAD | {"roulette": roulette, "openness": 3.0})
     algorithm = experienced(problem, BPO(config), values)
     algorithm.load_state_dict(algorithm.state_dict() | {"threshold": 0.5})
     gradient, trees = expectation(problem, algorithm, values)
@@ -144,7 +157,8 @@ def test_posthoc_and_lambda_miss_the_gradient_by_known_amounts():
     fresh sibling that took 1 makes (p + 1 - p) / 2. E[V] = p + (1 - p) p / 2 is a root's mean value.
     """
     problem, p = two_steps(0.35), 0.35
-    local = BPO(BPOConfig(roots=2, children=2, max_branches=1, prefix_credit="lambda"))
+    paper = dataclasses.replace(SIBLINGS, roots=2, children=2)
+    local = BPO(dataclasses.replace(paper, max_branches=1, prefix_credit="lambda"))
     local.load_state_dict(local.state_dict() | {"threshold": 0.69})
     gradient, _ = expectation(problem, local)
     assert true_gradient(problem)[0, 1] == pytest.approx(0.2275)
@@ -153,6 +167,6 @@ def test_posthoc_and_lambda_miss_the_gradient_by_known_amounts():
     logits[1, 0] = (0.0, 3.0)
     skewed = dataclasses.replace(problem, logits=logits)
     assert true_gradient(skewed)[0, 1] == pytest.approx(0.2275)
-    biased, _ = expectation(skewed, BPO(BPOConfig(roots=2, children=2, branches=1.0, selection="posthoc")))
+    biased, _ = expectation(skewed, BPO(dataclasses.replace(paper, branches=1.0, selection="posthoc")))
     assert biased[0, 1] == pytest.approx(p * (1 - p) * (1 - p - (1 - p) * p / 2) + (1 - p) * p / 2, abs=1e-10)
     assert biased[0, 1] == pytest.approx(0.23575, abs=1e-5)

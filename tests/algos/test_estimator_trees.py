@@ -185,28 +185,30 @@ def test_the_window_stops_what_is_decided_and_never_falls_below_its_floor():
 
 
 def test_a_backbone_weighs_what_it_may_still_become():
-    rule = ThresholdRule(children=3, threshold=0.0, max_branches=3, by_leaves=True)
-    assert [rule.share(n) for n in range(3)] == [3.0, 2.0, 1.0]
+    rule = ThresholdRule(children=3, threshold=0.0, max_branches=3, later=(1.5, 0.5, 0.0))
+    assert [rule.share(n) for n in range(3)] == [4.0, 2.0, 1.0]
     assert ThresholdRule(3, 0.0, 3).share(0) == 1.0
 
 
 def test_allocation_by_hand():
-    allocator = Allocator(budget=100)
     start = Allocation(3, 1.0, 2, 3)
-    assert allocator.allocation(start) == start
+    allocator, unbudgeted = Allocator(start, budget=100), Allocator(start)
+    assert allocator.allocation() == start
     # prefix of 4 tokens of 0.5 nats, branch of two leaves of 1 token each with returns 1 and 0; nothing is predicted
-    allocator.learn_from([build((4, [(1, 1.0), (1, 0.0)]), (5, 1.0))], SIBLINGS)
+    for each in (allocator, unbudgeted):
+        each.learn_from([build((4, [(1, 1.0), (1, 0.0)]), (5, 1.0))], SIBLINGS)
     # noise 0.5: shared = 2 * 0.25 - 2 * 0.5 / 2 < 0, so as many leaves as allowed: (9 - 1) / 2 branches of 3
-    assert allocator.allocation(start) == Allocation(8, 4.0, 5, 3)  # 100 / (5 + 8 * 1)
-    other = Allocator(budget=100)
+    assert allocator.allocation() == Allocation(8, 4.0, 5, 3)  # 100 / (5 + 8 * 1)
+    assert unbudgeted.allocation() == Allocation(2, 4.0, 5, 3)  # 3 * (5 + 2 * 1) / (5 + 8 * 1), and two at least
+    other = Allocator(start, budget=100)
     other.load_state_dict(allocator.state_dict())
-    assert other.allocation(start) == allocator.allocation(start)
-    settled = Allocator(budget=100)
+    assert other.allocation() == allocator.allocation()
+    settled = Allocator(start, budget=100)
     settled.learn_from([build((4, [(4, 1.0), (4, 0.9)]), (8, 1.0))], SIBLINGS)
     # noise 0.005; shared = 2 * 0.95 ** 2 - 2 * 0.005 / 2 = 1.8; own = 2 * (1 + 0.81) / 2 + 2 * 0.005 = 1.82
     leaves = np.sqrt(1.82 * 4 / (1.8 * 4))
     assert leaves < 1.2
-    assert settled.allocation(start) == Allocation(11, pytest.approx(0.2), 2, 2)  # 100 / (8 + 0.2 * 4)
+    assert settled.allocation() == Allocation(11, pytest.approx(0.2), 2, 2)  # 100 / (8 + 0.2 * 4)
 
 
 def test_what_stopping_saves_is_what_others_went_on_to_do():

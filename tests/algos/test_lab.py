@@ -115,7 +115,7 @@ def test_the_engine_samples_its_table():
 
 def test_values_are_learned_from_trees():
     problem = FAMILIES["often"]()
-    player = Player(problem, METHODS["bpo-full"].make(problem))
+    player = Player(problem, METHODS["bpo"].make(problem))
     exact = row_values(problem)[0]
     before = np.abs(player.values() - exact).mean()
     player.learn(12, 12, 3)

@@ -9,6 +9,7 @@ error), since each is the weight times a function of this token's own numbers.
 """
 
 import copy
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,6 +24,7 @@ from algos.base import Algorithm
 from algos.bpo import BPO, BPOConfig
 from algos.credit import Credit
 from algos.grpo import GRPO, GRPOConfig
+from algos.lab.methods import MEAN, SIBLINGS
 from algos.learner import Learner, OptimizerConfig
 from algos.lora import Base, LoRAConfig, adapted
 from algos.losses import LossConfig
@@ -46,15 +48,15 @@ CASES = {
         lambda: GRPO(GRPOConfig(scale="none", kl_coefficient=0.1, entropy_coefficient=0.02)),
         INDEPENDENT,
     ),
-    "bpo": (lambda: BPO(BPOConfig()), FORKED),
-    "bpo, value head": (lambda: BPO(BPOConfig(value_head=True, baseline="shrunk")), FORKED),
-    "bpo, roulette": (
-        lambda: BPO(BPOConfig(value_head=True, baseline="shrunk", roulette=0.7, shares="leaves")),
-        STOPPED,
+    "bpo": (lambda: BPO(BPOConfig()), STOPPED),
+    "bpo, no roulette": (lambda: BPO(BPOConfig(roulette=0.0)), FORKED),
+    "bpo, siblings": (lambda: BPO(SIBLINGS), FORKED),
+    "bpo, mean of earlier batches": (
+        lambda: BPO(dataclasses.replace(MEAN, baseline="value", entropy_coefficient=0.02)),
+        FORKED,
     ),
-    "bpo, mean of earlier batches": (lambda: BPO(BPOConfig(baseline="value", entropy_coefficient=0.02)), FORKED),
-    "bpo, the paper's prefixes": (lambda: BPO(BPOConfig(prefix_credit="lambda")), FORKED),
-    "bpo, backbones left out": (lambda: BPO(BPOConfig(include_backbone=False)), FORKED),
+    "bpo, the paper's prefixes": (lambda: BPO(dataclasses.replace(SIBLINGS, prefix_credit="lambda")), FORKED),
+    "bpo, backbones left out": (lambda: BPO(dataclasses.replace(SIBLINGS, include_backbone=False)), FORKED),
 }
 SOME = settings(
     max_examples=5,

@@ -123,6 +123,7 @@ def test_bpo_with_everything_learns_from_rollouts(valued, letters):
         roulette=0.8,
         openness=1.0,
         shares="leaves",
+        allocate=True,
         budget=150,
     )
     algorithm = BPO(config)

@@ -13,13 +13,14 @@ import pytest
 from commands import ENV, HERE, Invoke, run
 
 from algos.bpo import BPOConfig
+from algos.lab.methods import MEAN, SIBLINGS
 from algos.learner import OptimizerConfig
 from algos.ledger import Ledger
 from algos.registry import ALGORITHMS
 from cli.console import count, duration
 from cli.doctor import findings
 from cli.environments import short_name
-from cli.errors import EXTRAS
+from cli.errors import EXTRAS, UsageError
 from cli.evaluate import _panel
 from cli.live import sparkline
 from cli.presets import PRESETS
@@ -141,9 +142,20 @@ def test_a_pretrained_model_has_rates_of_its_own(env_id: str, trained: tuple[Pat
     named = configuration("bpo", env_id, {})
     folder = configuration("bpo", env_id, {"model": str(trained[0] / "start")})
     assert (folder.optimizer, folder.sft) == (named.optimizer, named.sft)
-    assert folder.algo_options == named.algo_options == {"baseline": "sibling"}
-    assert configuration("bpo", env_id, {"algo_options.baseline": "value"}).algo_options == {"baseline": "value"}
+    assert folder.algo_options == named.algo_options
+    assert named.algorithm().config == SIBLINGS
+    given = configuration("bpo", env_id, {"algo_options.baseline": "value"})
+    assert given.algorithm().config == dataclasses.replace(MEAN, baseline="value")
     assert configuration("grpo", env_id, {}).algo_options == {}
+
+
+def test_an_engine_without_values_has_settings_that_need_none() -> None:
+    config = configuration("bpo", ENV_IDS["webshop"], {"model": "org/a-model", "engine": "vllm"})
+    assert config.algorithm().config == MEAN
+    with pytest.raises(UsageError, match="vLLM has none"):
+        configuration(
+            "bpo", ENV_IDS["webshop"], {"model": "org/a-model", "engine": "vllm", "algo_options.value_head": "true"}
+        )
 
 
 @pytest.mark.parametrize("env_id", PRESETS)
