@@ -61,7 +61,7 @@ class Allocator:
         tokens = root_tokens + (leaves - 1.0) * after
         given = start.roots * (root_tokens + start.branches * (start.children - 1) * after)
         budget = given if self._budget is None else self._budget
-        roots = min(max(2, round(budget / max(tokens, 1.0))), MAX_ROOTS)
+        roots = min(max(2, round(budget / max(tokens, 1.0))), max(MAX_ROOTS, start.roots))
         return Allocation(roots, branches, min(MAX_BRANCHES, math.ceil(branches) + 1), children)
 
     def learn_from(self, trees: Sequence[Tree], baseline: Baseline) -> None:

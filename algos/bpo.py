@@ -95,8 +95,10 @@ class BPOConfig:
                 raise ValueError(
                     f"unknown {name} {getattr(self, name)!r}; known: {', '.join(map(repr, known))}"
                 )  # fmt: skip
-        if self.children < 2 or self.roots < 2 or self.max_branches < 1:
-            raise ValueError("BPO needs roots >= 2 (a lone one has no baseline), max_branches >= 1 and children >= 2")
+        if self.children < 2 or self.roots < 2 or self.max_branches < 1 or self.branches <= 0:
+            raise ValueError(
+                "BPO needs roots >= 2 (a lone one has no baseline), branches > 0, max_branches >= 1 and children >= 2"
+            )
         if self.prefix_credit != "tree" and not self.include_backbone:
             raise ValueError("prefix_credit 'lambda' and 'none' need the backbone among the siblings")
         if not 0.0 <= self.roulette < 1.0:
@@ -110,6 +112,8 @@ class BPOConfig:
             raise ValueError("a budget needs allocate=true: else roots, branches and children are as given")
         if self.roulette and (self.selection == "posthoc" or self.prefix_credit != "tree"):
             raise ValueError("roulette needs a causal selection and prefix_credit 'tree'; set roulette=0")
+        if self.allocate and self.selection == "posthoc":
+            raise ValueError("posthoc branches every backbone as often as it is told; set allocate=false")
 
 
 class BPO(Algorithm):
@@ -193,21 +197,20 @@ class BPO(Algorithm):
 
     def learn_from(self, trees: Sequence[Tree]) -> dict[str, float]:
         """Steer the selection so that the next batch has ``branches`` a backbone; measure what baselines need."""
-        measure = MEASURES.get(self.config.selection, "entropy")
-        table = self._spread.table() if measure == "influence" else None
         if self._allocator is not None:
             self._allocator.learn_from(trees, self._baseline.baseline())
+        if self.config.value_head:
+            self._spread.learn_from(trees)
+        measure = MEASURES.get(self.config.selection, "entropy")
+        table = self._spread.table() if measure == "influence" else None
         after = self._allocation()
         metrics = self._steering.learn_from(
             trees, after.branches, after.max_branches, lambda h, v: score(measure, h, v, table)
         )
-        metrics |= self._baseline.learn_from(trees)
-        if self.config.value_head:
-            self._spread.learn_from(trees)
-        return metrics
+        return metrics | self._baseline.learn_from(trees)
 
     def state_dict(self) -> dict[str, Any]:
-        """The threshold, the share of turns that should cross it, what is known of baselines and values."""
+        """What earlier batches said: of thresholds, baselines, values and, where it chooses, the allocator."""
         parts = {"baseline": self._baseline.state_dict(), "spread": self._spread.state_dict()}
         if self._allocator is not None:
             parts["allocator"] = self._allocator.state_dict()

@@ -26,7 +26,7 @@ from algos.policy import Policy
 PREFIX = "update-"
 PARTIAL, DAMAGED = ".partial-", "damaged-"
 MANIFEST, STATE = "manifest.json", "state.json"
-FORMAT = 2  # 1 had no manifest
+FORMAT = 3  # 1 had no manifest, 2 another state of BPO
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 log = logging.getLogger("sandgym")

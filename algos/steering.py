@@ -61,6 +61,7 @@ class Steering:
         crossings = sorted((peak for each in peaks for peak in sorted(each)[-max_branches:]), reverse=True)
         target = float(np.interp(branches * len(peaks), np.arange(len(crossings)) + 0.5, crossings))
         self.threshold += (target - self.threshold) * (GAIN if self.rate is not None else 1.0)
+        self.threshold = min(self.threshold, crossings[0])  # or equal scores, approached from above, would never cross
         self.rate = min(branches * len(peaks) / turns, 1.0)
         counts = np.minimum([sum(peak >= self.threshold for peak in each) for each in peaks], max_branches)
         following = [counts[counts > n] - n - 1 for n in range(max_branches)]

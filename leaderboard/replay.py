@@ -4,11 +4,12 @@ Invariant: only actions are taken from a submission; everything else is computed
 
 Processes of one command that run at the same time (``cat nowhere | nosuch``) write in an order that nobody fixes.
 Where an environment runs processes, a step that differs is therefore taken back and played again, from a snapshot
-of the state before it, until it agrees or has differed ``ATTEMPTS`` times.
+of the state before it, until it agrees, or has differed ``ATTEMPTS`` times or for ``PATIENCE`` seconds.
 """
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import gymnasium
@@ -21,6 +22,7 @@ from leaderboard.schema import Episode, Step
 from sandgym.panels import Panel
 
 ATTEMPTS = 30
+PATIENCE = 60.0
 
 
 def check_chain(episode: Episode, panel: Panel) -> list[Problem]:
@@ -63,9 +65,10 @@ def replay(env: gymnasium.Env[Any, Any], panel: Panel, episode: Episode, place: 
         if ended != "stopped":
             return [_problem(episode, number, "the episode is over before this step")]
         before = inner.snapshot() if env.metadata.get("runs_processes") else None
+        begun = time.monotonic()
         ended, info, different = _play(env, step)
         for _ in range(ATTEMPTS - 1):
-            if not different or before is None:
+            if not different or before is None or time.monotonic() - begun > PATIENCE:
                 break
             inner.restore(before)
             ended, info, different = _play(env, step)

@@ -147,6 +147,8 @@ def test_bpo_plans():
         ({"prefix_credit": "none", "include_backbone": False}, "among the siblings"),
         ({"value_head": False}, "set value_head=true, or roulette=0 and selection=threshold"),
         ({"selection": "posthoc"}, "needs a causal selection and prefix_credit 'tree'; set roulette=0"),
+        ({"selection": "posthoc", "roulette": 0.0}, "set allocate=false"),
+        ({"branches": 0.0}, "branches > 0"),
         ({"allocate": False, "budget": 100}, "a budget needs allocate=true"),
     ],
 )
@@ -205,6 +207,13 @@ def test_the_threshold_moves_to_the_budget():
     other = BPO(replace(MEAN, branches=1.0, initial_threshold=0.8))
     other.load_state_dict(algorithm.state_dict())
     assert other.learn_from(trees) == algorithm.learn_from(trees)
+
+
+def test_equal_scores_are_crossed_from_above():
+    """All turns peak at 0.5, below a first batch of 0.9; a threshold that only came nearer would never be crossed."""
+    algorithm = BPO(replace(MEAN, branches=1.0))
+    algorithm.learn_from([backbone([[0.9], [0.9]], False)])
+    assert algorithm.learn_from([backbone([[0.5], [0.5]], False)])["threshold"] == 0.5
 
 
 def test_a_backbone_cannot_branch_more_often_than_it_may():
