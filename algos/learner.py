@@ -30,6 +30,7 @@ class OptimizerConfig:
     Attributes:
         lr: learning rate at the start.
         embedding_lr_factor: the embeddings learn at ``lr`` times this.
+        value_lr_factor: the value head learns at ``lr`` times this.
         final_lr_factor: the rate falls linearly to ``lr`` times this over the run.
         warmup: updates over which the rate rises from 0.
         betas, weight_decay: AdamW's.
@@ -39,6 +40,7 @@ class OptimizerConfig:
 
     lr: float = 4.5e-4
     embedding_lr_factor: float = 0.1
+    value_lr_factor: float = 1.0
     final_lr_factor: float = 0.1
     warmup: int = 0
     betas: tuple[float, float] = (0.9, 0.99)
@@ -81,12 +83,12 @@ class Learner:
         self.total_updates = total_updates
         self.importance_limit = importance_limit
         embedding = {id(p) for p in policy.model.get_input_embeddings().parameters()}
+        head = {id(p) for p in policy.value_head.parameters()} if policy.value_head is not None else set()
+        learning = policy.parameters()
         groups = [
-            {"params": [p for p in policy.parameters() if id(p) not in embedding and p.requires_grad], "factor": 1.0},
-            {
-                "params": [p for p in policy.parameters() if id(p) in embedding and p.requires_grad],
-                "factor": config.embedding_lr_factor,
-            },
+            {"params": [p for p in learning if id(p) not in embedding | head], "factor": 1.0},
+            {"params": [p for p in learning if id(p) in embedding], "factor": config.embedding_lr_factor},
+            {"params": [p for p in learning if id(p) in head], "factor": config.value_lr_factor},
         ]
         self.optimizer = AdamW(
             [g for g in groups if g["params"]], lr=config.lr, betas=config.betas, weight_decay=config.weight_decay

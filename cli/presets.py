@@ -65,6 +65,7 @@ mean of their siblings, so that their tokens need not be run through the model; 
 PRETRAINED: dict[str, str] = {
     "optimizer.lr": "1e-6",
     "optimizer.embedding_lr_factor": "1",
+    "optimizer.value_lr_factor": "100",
     "rollout.max_live": "32",
     "sft.lr": "2e-5",
     "sft.observation_share": "0",
@@ -75,8 +76,9 @@ PRETRAINED: dict[str, str] = {
     "sft.rename_share": "0",
 }
 """Such a model can read and copy, and has much to lose; its cache is large. Source of the rates: verl-agent, and ten
-times as much for an adapter (LoRA Without Regret)."""
-ADAPTER: dict[str, str] = {"optimizer.lr": "1e-5", "sft.lr": "2e-4"}
+times as much for an adapter (LoRA Without Regret). A value head begins at 0 and would not get away from there at such
+rates: it learns at 1e-4, our guess."""
+ADAPTER: dict[str, str] = {"optimizer.lr": "1e-5", "optimizer.value_lr_factor": "10", "sft.lr": "2e-4"}
 
 
 def preset(env_id: str, algo: str, given: Mapping[str, str], tiny: bool, adapter: bool) -> dict[str, str]:

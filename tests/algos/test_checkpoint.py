@@ -159,7 +159,7 @@ def test_the_manifest_has_the_digest_of_every_file(parts, tmp_path):
     manifest = json.loads((folder / "manifest.json").read_text())
     expected = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names(folder)}
     del expected["manifest.json"]
-    assert manifest == {"format": 2, "sha256": expected}
+    assert manifest == {"format": 3, "sha256": expected}
     assert {"model.safetensors", "optimizer.pt", "state.json", "value_head.safetensors"} <= set(expected)
 
 
@@ -207,8 +207,8 @@ def test_when_all_are_damaged_it_is_an_error_and_all_stay(parts, tmp_path):
 def test_checkpoints_of_other_versions_are_an_error(parts, tmp_path):
     folder = save_checkpoint(tmp_path, 5, *parts)
     shutil.copytree(folder, tmp_path / "update-000006")
-    (tmp_path / "update-000006" / "manifest.json").write_text('{"format": 3, "sha256": {}}')
-    with pytest.raises(CheckpointError, match="has format 3, this version of sandgym reads format 2"):
+    (tmp_path / "update-000006" / "manifest.json").write_text('{"format": 2, "sha256": {}}')
+    with pytest.raises(CheckpointError, match="has format 2, this version of sandgym reads format 3"):
         newest_checkpoint(tmp_path)
     shutil.rmtree(tmp_path / "update-000006")
     (folder / "manifest.json").unlink()  # as the first version wrote them

@@ -207,7 +207,8 @@ def _weights(trees):
 
 
 def test_schedule_and_embedding_rate(policy, trees):
-    config = OptimizerConfig(lr=1e-3, final_lr_factor=0.2, warmup=2, embedding_lr_factor=0.1)
+    policy.add_value_head()
+    config = OptimizerConfig(lr=1e-3, final_lr_factor=0.2, warmup=2, embedding_lr_factor=0.1, value_lr_factor=30.0)
     learner = Learner(policy, config, 1.0, 10)
     credits = [tree_credit(t) for t in trees]
     rates = [learner.update(trees, credits, LossConfig(), step)["lr"] for step in (0, 1, 5, 10, 12)]
@@ -216,7 +217,14 @@ def test_schedule_and_embedding_rate(policy, trees):
     assert learner.optimizer.param_groups[1]["lr"] == pytest.approx(0.02e-3)
     embedding = policy.model.get_input_embeddings().weight
     assert [p is embedding for p in learner.optimizer.param_groups[1]["params"]] == [True]
-    assert all(p is not embedding for p in learner.optimizer.param_groups[0]["params"])
+    assert learner.optimizer.param_groups[2]["lr"] == pytest.approx(6e-3)
+    head = policy.value_head
+    assert [p is q for p, q in zip(learner.optimizer.param_groups[2]["params"], head.parameters(), strict=True)] == [
+        True
+    ] * 2
+    rest = learner.optimizer.param_groups[0]["params"]
+    assert not {id(p) for p in rest} & {id(p) for p in (embedding, *head.parameters())}
+    assert sum(map(len, (group["params"] for group in learner.optimizer.param_groups))) == len(policy.parameters())
 
 
 def test_gradients_are_scaled_down_to_the_greatest_norm(policy, trees):
