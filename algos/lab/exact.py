@@ -70,11 +70,6 @@ def reached(problem: Problem) -> Floats:
     return chances
 
 
-def expected_tokens(problem: Problem) -> float:
-    """Mean number of tokens of an episode."""
-    return float(reached(problem).sum())
-
-
 def true_gradient(problem: Problem) -> Floats:
     """Gradient of the expected return with respect to the logits, shape (rows, choices)."""
     values, after = row_values(problem)
