@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import gymnasium
 
 from sandgym import ENV_IDS
+from sandgym.core import SandboxError
 from sandgym.panels import Panel, make_panel
 
 FOLDER_NAME = re.compile(r"\d{4}-\d{2}-\d{2}-[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
@@ -102,7 +103,10 @@ def make(name: str, **overrides: Any) -> Panel:
     if name not in DEFINITIONS:
         raise LookupError(f"no panel {name!r} is defined; defined: {', '.join(DEFINITIONS)}")
     definition = DEFINITIONS[name]
-    env = gymnasium.make(ENV_IDS[definition.folder], **{**definition.kwargs, **overrides})
+    try:
+        env = gymnasium.make(ENV_IDS[definition.folder], **{**definition.kwargs, **overrides})
+    except SandboxError as error:
+        raise SandboxError(f"panel {name} needs its data, {definition.data}: {error}") from error
     panel = make_panel(env, name=name)
     if len(panel.task_ids) != definition.tasks:
         raise ValueError(
