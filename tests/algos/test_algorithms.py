@@ -209,6 +209,15 @@ def test_the_threshold_moves_to_the_budget():
     assert other.learn_from(trees) == algorithm.learn_from(trees)
 
 
+def test_scores_are_judged_by_the_spread_that_the_next_batch_uses():
+    """Values of 0 that came true: the batch itself says that little is open, so that all scores fall."""
+    algorithm = BPO(BPOConfig())
+    algorithm.learn_from([backbone([[0.9], [0.6], [0.3]], False)] * 2)
+    rule = algorithm.plan().rule
+    assert rule.spread(0.0) < 0.1
+    assert rule.choose(Turn(0, [0.9], 0, [0.0])) == 0
+
+
 def test_equal_scores_are_crossed_from_above():
     """All turns peak at 0.5, below a first batch of 0.9; a threshold that only came nearer would never be crossed."""
     algorithm = BPO(replace(MEAN, branches=1.0))
